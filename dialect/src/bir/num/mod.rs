@@ -1,0 +1,5 @@
+//! Dtypes: their table, number text, and conversions between them.
+
+mod dtype;
+
+pub use dtype::DType;
