@@ -1,0 +1,45 @@
+"""The virtual environment of the test suite.
+
+    python3 test/venv.py [DIR]      make or refresh it, print the path of its interpreter
+
+DIR defaults to target/test-venv. It is made once from test/requirements.txt and made again when that file changes. Any number of
+processes may call this at once: one works, the others wait.
+"""
+
+import fcntl
+import pathlib
+import shutil
+import subprocess
+import sys
+import venv
+
+HERE = pathlib.Path(__file__).resolve().parent
+REQUIREMENTS = HERE / "requirements.txt"
+
+
+def ensure(directory):
+    """Make `directory` a virtual environment with all requirements; returns its interpreter."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    python = directory / "bin" / "python"
+    # Written last, so that a half-made environment is made again.
+    stamp = directory / "requirements.stamp"
+    wanted = f"{sys.version}\n{REQUIREMENTS.read_text()}"
+    with open(directory.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text() == wanted:
+            return python
+        print(f"making {directory} from {REQUIREMENTS}", file=sys.stderr)
+        shutil.rmtree(directory, ignore_errors=True)
+        venv.create(directory, with_pip=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", REQUIREMENTS],
+            check=True,
+            stdout=sys.stderr,
+        )
+        stamp.write_text(wanted)
+    return python
+
+
+if __name__ == "__main__":
+    default = HERE.parent / "target" / "test-venv"
+    print(ensure(pathlib.Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else default))
