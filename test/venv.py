@@ -11,7 +11,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import venv
 
 HERE = pathlib.Path(__file__).resolve().parent
 REQUIREMENTS = HERE / "requirements.txt"
@@ -30,7 +29,7 @@ def ensure(directory):
             return python
         print(f"making {directory} from {REQUIREMENTS}", file=sys.stderr)
         shutil.rmtree(directory, ignore_errors=True)
-        venv.create(directory, with_pip=True)
+        subprocess.run([sys.executable, "-I", "-m", "venv", directory], check=True)
         subprocess.run(
             [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", REQUIREMENTS],
             check=True,
