@@ -1,0 +1,321 @@
+//! Making, placing and removing operations.
+
+use smallvec::SmallVec;
+
+use super::entity::{Annot, Block, Dict, Loc, Op, OpName, Operand, Region, Str, Type, Value};
+use super::storage::{Ir, OpData, OpExtra, OperandData, RegionData};
+
+/// A place between two operations of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cursor {
+    /// Before everything in the block.
+    Start(Block),
+    /// Behind everything in the block.
+    End(Block),
+    /// Directly before an operation.
+    Before(Op),
+    /// Directly behind an operation.
+    After(Op),
+}
+
+/// An operand of an operation to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct NewOperand {
+    /// The value to use.
+    pub value: Value,
+    /// The dialect's role number.
+    pub role: u8,
+    /// The dialect's annotation.
+    pub annot: Annot,
+}
+
+/// An operation to be made by [`Ir::create`].
+#[derive(Clone, Copy, Debug)]
+pub struct NewOp<'a> {
+    /// Its name.
+    pub name: OpName,
+    /// Its operands in order.
+    pub operands: &'a [NewOperand],
+    /// One type per result.
+    pub results: &'a [Type],
+    /// Its attributes.
+    pub dict: Dict,
+    /// Blocks it branches to.
+    pub successors: &'a [Block],
+    /// Number of empty regions to give it.
+    pub regions: usize,
+    /// Stated source location.
+    pub loc: Option<Loc>,
+}
+
+impl<'a> NewOp<'a> {
+    /// An operation without anything but its name.
+    pub fn new(name: OpName) -> NewOp<'a> {
+        NewOp {
+            name,
+            operands: &[],
+            results: &[],
+            dict: Dict::EMPTY,
+            successors: &[],
+            regions: 0,
+            loc: None,
+        }
+    }
+}
+
+impl Ir {
+    /// Makes an operation that is in no block yet.
+    ///
+    /// More than 65,535 operands or results cannot be stored; callers check counts first.
+    pub fn create(&mut self, new: NewOp<'_>) -> Op {
+        debug_assert!(new.operands.len() <= usize::from(u16::MAX));
+        let op = Op::new(self.ops.len());
+        let extra = if new.regions == 0 && new.successors.is_empty() {
+            u32::MAX
+        } else {
+            let mut extra = OpExtra::default();
+            extra.successors.extend_from_slice(new.successors);
+            for _ in 0..new.regions {
+                extra.regions.push(Region::new(self.regions.len()));
+                self.regions.push(RegionData {
+                    parent: op,
+                    first: Block::NONE,
+                    last: Block::NONE,
+                });
+            }
+            self.extras.push(extra);
+            self.extras.len() as u32 - 1
+        };
+        self.ops.push(OpData {
+            name: new.name,
+            block: Block::NONE,
+            prev: Op::NONE,
+            next: Op::NONE,
+            order: 0,
+            operand_start: self.operands.len() as u32,
+            operand_count: new.operands.len() as u16,
+            result_count: new.results.len() as u16,
+            first_result: Value::new(self.values.len()),
+            dict: new.dict,
+            extra,
+            span: u32::MAX,
+        });
+        for (index, &ty) in new.results.iter().enumerate() {
+            self.push_result(op, index, ty);
+        }
+        self.push_operands(op, new.operands);
+        if new.loc.is_some() {
+            self.set_loc(op, new.loc);
+        }
+        op
+    }
+
+    fn push_operands(&mut self, op: Op, operands: &[NewOperand]) {
+        for new in operands {
+            let operand = Operand::new(self.operands.len());
+            self.operands.push(OperandData {
+                value: new.value,
+                owner: op,
+                next_use: Operand::NONE,
+                prev_use: Operand::NONE,
+                annot: new.annot,
+                role: new.role,
+            });
+            self.link_use(operand);
+        }
+    }
+
+    /// Replaces the whole operand list.
+    pub fn set_operands(&mut self, op: Op, operands: &[NewOperand]) {
+        for operand in self.operand_ids(op) {
+            self.unlink_use(operand);
+        }
+        let data = &self.ops[op.index()];
+        if data.operand_count as usize >= operands.len() {
+            // Reuse the slots; the tail of a shortened list stays unused.
+            let start = data.operand_start as usize;
+            for (i, new) in operands.iter().enumerate() {
+                let slot = &mut self.operands[start + i];
+                (slot.value, slot.role, slot.annot) = (new.value, new.role, new.annot);
+                self.link_use(Operand::new(start + i));
+            }
+        } else {
+            self.ops[op.index()].operand_start = self.operands.len() as u32;
+            self.push_operands(op, operands);
+        }
+        self.ops[op.index()].operand_count = operands.len() as u16;
+    }
+
+    /// The operands as they would be given to [`Ir::create`].
+    pub fn new_operands(&self, op: Op) -> SmallVec<[NewOperand; 8]> {
+        self.operands(op)
+            .iter()
+            .map(|operand| NewOperand {
+                value: operand.value,
+                role: operand.role,
+                annot: operand.annot,
+            })
+            .collect()
+    }
+
+    /// Lets an operation branch to other blocks.
+    pub fn set_successors(&mut self, op: Op, successors: &[Block]) {
+        let extra = self.ops[op.index()].extra as usize;
+        if let Some(extra) = self.extras.get_mut(extra) {
+            extra.successors.clear();
+            extra.successors.extend_from_slice(successors);
+        } else if !successors.is_empty() {
+            self.ops[op.index()].extra = self.extras.len() as u32;
+            self.extras.push(OpExtra {
+                regions: Vec::new(),
+                successors: successors.to_vec(),
+            });
+        }
+    }
+
+    /// Puts a detached operation at `cursor`.
+    pub fn place(&mut self, op: Op, cursor: Cursor) {
+        let (block, prev, next) = match cursor {
+            Cursor::Start(block) => (block, Op::NONE, self.blocks[block.index()].first),
+            Cursor::End(block) => (block, self.blocks[block.index()].last, Op::NONE),
+            Cursor::Before(at) => {
+                let data = &self.ops[at.index()];
+                (data.block, data.prev, at)
+            }
+            Cursor::After(at) => {
+                let data = &self.ops[at.index()];
+                (data.block, at, data.next)
+            }
+        };
+        let data = &mut self.ops[op.index()];
+        debug_assert_eq!(data.block, Block::NONE);
+        (data.block, data.prev, data.next) = (block, prev, next);
+        match prev.some() {
+            Some(prev) => self.ops[prev.index()].next = op,
+            None => self.blocks[block.index()].first = op,
+        }
+        match next.some() {
+            Some(next) => self.ops[next.index()].prev = op,
+            None => self.blocks[block.index()].last = op,
+        }
+        self.assign_order(op);
+    }
+
+    /// Makes an operation and puts it at `cursor`.
+    pub fn insert(&mut self, cursor: Cursor, new: NewOp<'_>) -> Op {
+        let op = self.create(new);
+        self.place(op, cursor);
+        op
+    }
+
+    /// Takes an operation out of its block; its operands and results stay linked.
+    pub fn detach(&mut self, op: Op) {
+        let OpData {
+            block, prev, next, ..
+        } = self.ops[op.index()];
+        let Some(block) = block.some() else { return };
+        match prev.some() {
+            Some(prev) => self.ops[prev.index()].next = next,
+            None => self.blocks[block.index()].first = next,
+        }
+        match next.some() {
+            Some(next) => self.ops[next.index()].prev = prev,
+            None => self.blocks[block.index()].last = prev,
+        }
+        let data = &mut self.ops[op.index()];
+        (data.block, data.prev, data.next) = (Block::NONE, Op::NONE, Op::NONE);
+    }
+
+    /// Moves an operation, with its regions, to `cursor`; moving it beside itself changes nothing.
+    pub fn move_op(&mut self, op: Op, cursor: Cursor) {
+        if matches!(cursor, Cursor::Before(at) | Cursor::After(at) if at == op) {
+            return;
+        }
+        self.detach(op);
+        self.place(op, cursor);
+    }
+
+    /// Removes an operation and everything in its regions.
+    ///
+    /// Returns whether it was removed: results used outside of it keep it in place.
+    pub fn erase(&mut self, op: Op) -> bool {
+        let inside: Vec<Op> = self.walk_op(op).collect();
+        let used_outside = self.results(op).any(|value| self.first_use(value).is_some());
+        if used_outside {
+            return false;
+        }
+        self.detach(op);
+        for &inner in &inside {
+            for operand in self.operand_ids(inner) {
+                self.unlink_use(operand);
+            }
+        }
+        for &inner in &inside {
+            self.side.forget(inner);
+            let data = &mut self.ops[inner.index()];
+            data.operand_count = 0;
+            data.name = OpName::NONE;
+            data.block = Block::NONE;
+        }
+        true
+    }
+
+    /// Lets `with` stand for `op`: every use of a result of `op` uses the same result of `with`,
+    /// which also takes name hints, location and comments it lacks; then `op` is erased.
+    ///
+    /// Returns false, and changes nothing, if `with` has fewer results.
+    pub fn replace_op(&mut self, op: Op, with: Op) -> bool {
+        let old: SmallVec<[Value; 4]> = self.results(op).collect();
+        let new: SmallVec<[Value; 4]> = self.results(with).collect();
+        if new.len() < old.len() {
+            return false;
+        }
+        for (&old, &new) in old.iter().zip(&new) {
+            if self.value_name(new).is_none() {
+                let name = self.value_name(old);
+                self.set_value_name(new, name);
+            }
+            self.replace_uses(old, new);
+        }
+        if self.loc(with).is_none() {
+            let loc = self.loc(op);
+            self.set_loc(with, loc);
+        }
+        self.side.move_trivia(op, with);
+        self.erase(op)
+    }
+
+    /// A detached copy of an operation without regions: same name, attributes, columns and
+    /// location; operands mapped through `map`.
+    pub fn clone_op(&mut self, op: Op, mut map: impl FnMut(Value) -> Value) -> Op {
+        let mut operands = self.new_operands(op);
+        for operand in &mut operands {
+            operand.value = map(operand.value);
+        }
+        let results: SmallVec<[Type; 4]> =
+            self.results(op).map(|value| self.value_type(value)).collect();
+        let successors: SmallVec<[Block; 2]> = SmallVec::from_slice(self.successors(op));
+        let copy = self.create(NewOp {
+            name: self.name(op),
+            operands: &operands,
+            results: &results,
+            dict: self.dict(op),
+            successors: &successors,
+            regions: self.regions(op).len(),
+            loc: None,
+        });
+        for (old, new) in self.results(op).zip(self.results(copy)) {
+            self.values[new.index()].name = self.values[old.index()].name;
+        }
+        self.ops[copy.index()].span = self.ops[op.index()].span;
+        self.side.copy_columns(op, copy);
+        copy
+    }
+
+    /// Gives a value a name hint from text.
+    pub fn name_value(&mut self, value: Value, name: &str) -> Str {
+        let name = self.ctx.str(name);
+        self.set_value_name(value, Some(name));
+        name
+    }
+}

@@ -1,0 +1,184 @@
+//! Interners: equal contents get equal handles, numbered in order of first sight.
+//!
+//! Nothing here exposes a hash container's iteration order, so handles depend only on the
+//! sequence of calls.
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+
+/// Interned strings in one buffer.
+#[derive(Clone)]
+pub(crate) struct StrInterner {
+    text: String,
+    ends: Vec<u32>,
+    table: HashTable<u32>,
+    state: FixedState,
+}
+
+impl Default for StrInterner {
+    fn default() -> Self {
+        StrInterner {
+            text: String::new(),
+            ends: Vec::new(),
+            table: HashTable::new(),
+            state: FixedState::default(),
+        }
+    }
+}
+
+fn hash_str(state: &FixedState, text: &str) -> u64 {
+    let mut hasher = state.build_hasher();
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
+impl StrInterner {
+    pub(crate) fn intern(&mut self, text: &str) -> u32 {
+        let hash = hash_str(&self.state, text);
+        let (pool, ends, state) = (&self.text, &self.ends, &self.state);
+        let found = self
+            .table
+            .find(hash, |&id| slice_str(pool, ends, id) == text);
+        if let Some(&id) = found {
+            return id;
+        }
+        let id = self.ends.len() as u32;
+        self.table.insert_unique(hash, id, |&other| {
+            hash_str(state, slice_str(pool, ends, other))
+        });
+        self.text.push_str(text);
+        self.ends.push(self.text.len() as u32);
+        id
+    }
+
+    pub(crate) fn find(&self, text: &str) -> Option<u32> {
+        let hash = hash_str(&self.state, text);
+        self.table
+            .find(hash, |&id| slice_str(&self.text, &self.ends, id) == text)
+            .copied()
+    }
+
+    pub(crate) fn get(&self, id: u32) -> &str {
+        slice_str(&self.text, &self.ends, id)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether `more` further bytes still fit the 32-bit offsets.
+    pub(crate) fn has_room(&self, more: usize) -> bool {
+        self.text.len() + more < u32::MAX as usize
+    }
+}
+
+fn slice_str<'a>(pool: &'a str, ends: &[u32], id: u32) -> &'a str {
+    let end = ends[id as usize] as usize;
+    let start = match id {
+        0 => 0,
+        _ => ends[id as usize - 1] as usize,
+    };
+    &pool[start..end]
+}
+
+/// Interned sequences of 64-bit words; types, attributes, dictionaries and annotations are
+/// encoded as such, so that one mechanism compares and stores them without a box per item.
+#[derive(Clone)]
+pub(crate) struct WordInterner {
+    words: Vec<u64>,
+    ends: Vec<u32>,
+    table: HashTable<u32>,
+    state: FixedState,
+}
+
+impl Default for WordInterner {
+    fn default() -> Self {
+        WordInterner {
+            words: Vec::new(),
+            ends: Vec::new(),
+            table: HashTable::new(),
+            state: FixedState::default(),
+        }
+    }
+}
+
+fn hash_words(state: &FixedState, words: &[u64]) -> u64 {
+    let mut hasher = state.build_hasher();
+    for &word in words {
+        hasher.write_u64(word);
+    }
+    hasher.finish()
+}
+
+impl WordInterner {
+    pub(crate) fn intern(&mut self, words: &[u64]) -> u32 {
+        let hash = hash_words(&self.state, words);
+        let (pool, ends, state) = (&self.words, &self.ends, &self.state);
+        let found = self
+            .table
+            .find(hash, |&id| slice_words(pool, ends, id) == words);
+        if let Some(&id) = found {
+            return id;
+        }
+        let id = self.ends.len() as u32;
+        self.table.insert_unique(hash, id, |&other| {
+            hash_words(state, slice_words(pool, ends, other))
+        });
+        self.words.extend_from_slice(words);
+        self.ends.push(self.words.len() as u32);
+        id
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> &[u64] {
+        slice_words(&self.words, &self.ends, id)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.words.capacity() * 8 + self.ends.capacity() * 4 + self.table.capacity() * 5
+    }
+}
+
+fn slice_words<'a>(pool: &'a [u64], ends: &[u32], id: u32) -> &'a [u64] {
+    let end = ends[id as usize] as usize;
+    let start = match id {
+        0 => 0,
+        _ => ends[id as usize - 1] as usize,
+    };
+    &pool[start..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_strings_share_a_handle_and_survive_growth() {
+        let mut strings = StrInterner::default();
+        let ids: Vec<u32> = (0..5000).map(|i| strings.intern(&format!("s{i}"))).collect();
+        for (i, &id) in ids.iter().enumerate() {
+            assert_eq!(strings.get(id), format!("s{i}"));
+            assert_eq!(strings.intern(&format!("s{i}")), id);
+            assert_eq!(strings.find(&format!("s{i}")), Some(id));
+        }
+        assert_eq!(strings.len(), 5000);
+        assert_eq!(strings.find("t"), None);
+    }
+
+    #[test]
+    fn word_sequences_of_different_length_differ() {
+        let mut words = WordInterner::default();
+        let a = words.intern(&[]);
+        let b = words.intern(&[0]);
+        let c = words.intern(&[0, 0]);
+        assert_eq!((a, b, c), (0, 1, 2));
+        assert_eq!(words.intern(&[0]), b);
+        assert_eq!(words.get(c), &[0, 0]);
+    }
+}
