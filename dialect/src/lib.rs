@@ -5,3 +5,4 @@
 
 pub mod bir;
 pub mod ir;
+pub mod text;

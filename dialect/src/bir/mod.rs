@@ -1,3 +1,9 @@
-//! The BIR dialect proper: instruction table, types, access patterns, targets.
+//! The BIR dialect proper: instruction table, types, access patterns, targets, verifier.
 
+pub mod access;
 pub mod num;
+pub mod ops;
+pub mod space;
+pub mod types;
+pub mod verify;
+pub mod view;

@@ -1,0 +1,146 @@
+//! The enumerations attributes draw their words from.
+
+use super::def::EnumDef;
+
+/// ALU operations of two operands, and the unary ones that take one slot.
+pub static ALU_OPS: EnumDef = EnumDef {
+    name: "alu_op",
+    words: &[
+        "add",
+        "subtract",
+        "multiply",
+        "max",
+        "min",
+        "equal",
+        "not_equal",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "invert",
+        "left_shift",
+        "right_shift",
+        "power",
+        "abs_max",
+        "abs_min",
+        "abs",
+        "square",
+        "relu",
+        "rsqrt",
+        "reciprocal",
+        "divide",
+        "divide_int",
+        "mod",
+        "mod_int",
+        "average",
+        "bypass",
+    ],
+};
+
+/// Comparisons.
+pub static COMPARE_OPS: EnumDef = EnumDef {
+    name: "compare_op",
+    words: &[
+        "equal",
+        "not_equal",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+    ],
+};
+
+/// Functions of the activation engine.
+pub static ACTIVATION_FUNCS: EnumDef = EnumDef {
+    name: "activation_func",
+    words: &[
+        "copy",
+        "identity",
+        "square",
+        "sigmoid",
+        "relu",
+        "prelu",
+        "gelu",
+        "gelu_dx",
+        "gelu_apprx_tanh",
+        "gelu_apprx_sigmoid",
+        "gelu_apprx_sigmoid_dx",
+        "silu",
+        "silu_dx",
+        "tanh",
+        "softplus",
+        "mish",
+        "erf",
+        "erf_dx",
+        "exp",
+        "log",
+        "sin",
+        "arctan",
+        "sqrt",
+        "rsqrt",
+        "reciprocal",
+        "sign",
+        "abs",
+    ],
+};
+
+/// What an instruction does to an engine's accumulator.
+pub static REDUCE_CMDS: EnumDef = EnumDef {
+    name: "reduce_cmd",
+    words: &["idle", "reset", "accumulate", "load", "clear"],
+};
+
+/// What a location is to the outside.
+pub static LOCATION_KINDS: EnumDef = EnumDef {
+    name: "location_kind",
+    words: &["internal", "input", "output", "inout", "const"],
+};
+
+/// Addressing of a location among the cores of a program.
+pub(super) static ADDRESSINGS: EnumDef = EnumDef {
+    name: "addressing",
+    words: &["local", "shared"],
+};
+
+/// Engines, as the attribute names them.
+pub(super) static ENGINES: EnumDef = EnumDef {
+    name: "engine",
+    words: &["pe", "act", "dve", "pool", "sp", "dma"],
+};
+
+/// Targets, as the module attribute names them.
+pub(super) static TARGETS: EnumDef = EnumDef {
+    name: "target",
+    words: &["trn1", "trn2", "trn3"],
+};
+
+/// Whether an ALU operation works on raw bits, for which integers of one width are required.
+pub fn is_bitvec(op: &str) -> bool {
+    matches!(
+        op,
+        "bitwise_and" | "bitwise_or" | "bitwise_xor" | "invert" | "left_shift" | "right_shift"
+    )
+}
+
+/// Whether an ALU operation gives the same value with its operands swapped.
+pub fn commutes(op: &str) -> bool {
+    matches!(
+        op,
+        "add"
+            | "multiply"
+            | "equal"
+            | "not_equal"
+            | "logical_and"
+            | "logical_or"
+            | "logical_xor"
+            | "bitwise_and"
+            | "bitwise_or"
+            | "bitwise_xor"
+    )
+}

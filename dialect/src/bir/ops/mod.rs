@@ -1,0 +1,15 @@
+//! The op table: every op of the dialect, defined once.
+
+mod def;
+mod enums;
+mod manual;
+mod table;
+
+pub use def::{
+    AttrDef, AttrType, Engines, EnumDef, ImmType, Kind, OpDef, OperandDef, Syntax, Trait,
+};
+pub use enums::{
+    ACTIVATION_FUNCS, ALU_OPS, COMPARE_OPS, LOCATION_KINDS, REDUCE_CMDS, commutes, is_bitvec,
+};
+pub use manual::{ManualFormat, manual};
+pub use table::{COMMON_ATTRS, OPS, OpCode, views};

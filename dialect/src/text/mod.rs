@@ -1,0 +1,3 @@
+//! The `.bir` language: diagnostics, grammar, parser, printer.
+
+pub mod diag;
