@@ -1,8 +1,10 @@
 //! The BIR dialect proper: instruction table, types, access patterns, targets, verifier.
 
 pub mod access;
+pub mod attrs;
 pub mod num;
 pub mod ops;
+pub mod program;
 pub mod space;
 pub mod types;
 pub mod verify;
