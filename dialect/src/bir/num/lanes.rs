@@ -90,10 +90,7 @@ pub(super) fn f32_to_bf16(value: f32) -> u16 {
     if value.is_nan() { 0x7FC0 } else { rounded }
 }
 
-/// A narrower float of `EXPONENT` and `MANTISSA` bits, whose bias is below that of `f32`.
-///
-/// `max` is the largest finite magnitude, `over` what a larger one becomes, `nan` what NaN becomes;
-/// a NaN `over` must not carry the sign, so it is passed as `over_sign` 0.
+/// To a float of `EXPONENT` and `MANTISSA` bits, both fewer than in `f32`.
 #[inline(always)]
 fn narrow<const EXPONENT: u32, const MANTISSA: u32>(value: f32, edge: Edge) -> u32 {
     let bias = (1u32 << (EXPONENT - 1)) - 1;

@@ -138,19 +138,22 @@ fn parse_float(dtype: DType, format: FloatFormat, text: &str) -> Result<u64, Num
         dtype,
         missing,
     };
-    if negative && !format.signed {
-        return Err(missing("negative numbers"));
-    }
+    let check_sign = || match negative && !format.signed {
+        true => Err(missing("negative numbers")),
+        false => Ok(()),
+    };
     let special = match digits {
         "inf" => Some((format.infinity(), "infinity")),
         "nan" => Some((format.nan(), "nan")),
         _ => None,
     };
     if let Some((bits, name)) = special {
+        check_sign()?;
         let bits = bits.ok_or_else(|| missing(name))?;
         return Ok(bits | sign(format, negative));
     }
     let decimal = Decimal::new(digits).ok_or_else(|| syntax(dtype, text))?;
+    check_sign()?;
     match decimal.round_to(format) {
         Rounded::Bits(bits) => Ok(bits | sign(format, negative)),
         Rounded::Overflow { .. } => {
@@ -242,13 +245,29 @@ impl<'a> Decimal<'a> {
         a_exponent.cmp(&b_exponent).then_with(|| a.cmp(b))
     }
 
+    /// The nearest `f64`.
+    fn to_f64(self) -> f64 {
+        // The standard library clips exponents at some ten thousand, before it counts leading or
+        // trailing zeros. In a text this short they cannot make up for such an exponent.
+        if self.text.len() < 1000 {
+            return self.text.parse().unwrap_or(f64::NAN);
+        }
+        let Some((whole, fraction, exponent)) = self.normalized() else {
+            return 0.0;
+        };
+        let exponent = exponent.clamp(-1000, 1000) + 1;
+        format!("0.{whole}{fraction}e{exponent}")
+            .parse()
+            .unwrap_or(f64::NAN)
+    }
+
     /// Rounds once to a dtype's format.
     ///
     /// The nearest `f64` decides alone unless it is a point where rounding to the format changes: all
     /// such points are `f64` values, so none lies between the decimal and its nearest `f64`. Only on
     /// such a point the digits are compared with it.
     pub(super) fn round_to(self, format: FloatFormat) -> Rounded {
-        let nearest = self.text.parse::<f64>().unwrap_or(f64::NAN);
+        let nearest = self.to_f64();
         let Value::Finite {
             mantissa, exponent, ..
         } = Value::from_float(super::value::F64, nearest.to_bits())

@@ -14,7 +14,7 @@ const POSITIONAL_END: f64 = 1e16;
 /// Powers of ten of the first digit that print without an exponent.
 const POSITIONAL: std::ops::Range<i32> = -4..16;
 
-/// A number of a dtype that displays as [`write`] writes it.
+/// A number of a dtype that displays as [`write()`] writes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Number {
     /// How to read the bits.
@@ -29,7 +29,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// Appends the text of an element, as [`write`].
+/// Appends the text of an element, as [`write()`].
 pub fn print(dtype: DType, bits: u64, out: &mut String) {
     // Writing to a string cannot fail.
     let _ = write(dtype, bits, out);
@@ -147,10 +147,12 @@ fn shortest(format: FloatFormat, bits: u64, magnitude: f64) -> (String, i32) {
             break;
         };
         let scale = exponent - length as i32 + 1;
+        // 9 and 10 are one digit each once the zero is gone, but `0.1` is a shorter text than `0.09`.
+        let power_of_ten = lower == 9 && POSITIONAL.contains(&exponent);
         // Digits compare as text, being equally long or one a prefix of the other.
         let nearer_upper = tail > "5" && tail.trim_end_matches('0') != "5"
             || tail.trim_end_matches('0') == "5" && lower % 2 == 1;
-        let candidates = if nearer_upper {
+        let candidates = if power_of_ten || nearer_upper {
             [lower + 1, lower]
         } else {
             [lower, lower + 1]

@@ -134,8 +134,9 @@ impl Value {
         } else {
             0
         };
+        let drop = 63 - format.mantissa_bits + below as u32;
         // From 66 dropped bits on everything rounds to zero, so a longer shift tells nothing more.
-        let drop = 63 - format.mantissa_bits + if below < 66 { below as u32 } else { 66 };
+        let drop = if drop < 66 { drop } else { 66 };
         let kept = (mantissa >> drop) as u64;
         let rest = mantissa & ((1 << drop) - 1);
         let half = 1u128 << (drop - 1);
@@ -168,8 +169,11 @@ impl Value {
             } => (negative, mantissa as u128, exponent),
         };
         let magnitude = if exponent >= 0 {
-            // No integer dtype reaches 2^64, and a nonzero mantissa shifted by 63 is near enough.
-            let exponent = if exponent < 63 { exponent } else { 63 };
+            if exponent >= 64 && mantissa != 0 {
+                return if negative { min } else { max };
+            }
+            // Below 2^127 for a shift below 64; zero stays zero.
+            let exponent = if exponent < 64 { exponent } else { 0 };
             mantissa << exponent
         } else {
             let drop = if exponent > -100 { -exponent } else { 100 };
