@@ -11,7 +11,7 @@ use super::dtype::{DType, DTypeClass};
 use super::error::NumError;
 use super::format::FloatFormat;
 use super::print::print;
-use super::value::{Rounded, Value, sign};
+use super::value::{F64, Rounded, Value, sign};
 
 /// The bits of a number text.
 ///
@@ -262,43 +262,71 @@ impl<'a> Decimal<'a> {
     }
 
     /// Rounds once to a dtype's format.
-    ///
-    /// The nearest `f64` decides alone unless it is a point where rounding to the format changes: all
-    /// such points are `f64` values, so none lies between the decimal and its nearest `f64`. Only on
-    /// such a point the digits are compared with it.
     pub(super) fn round_to(self, format: FloatFormat) -> Rounded {
         let nearest = self.to_f64();
-        let Value::Finite {
-            mantissa, exponent, ..
-        } = Value::from_float(super::value::F64, nearest.to_bits())
-        else {
-            return Rounded::Overflow { negative: false };
-        };
-        let round = |mantissa, exponent| {
-            Value::Finite {
-                negative: false,
-                mantissa,
-                exponent,
-            }
-            .round_to_float(format)
-        };
-        if mantissa == 0 {
+        if nearest == 0.0 {
             return match self.normalized() {
                 // Nonzero but below every `f64`.
-                Some(_) => round(1, exponent),
-                None => round(0, 0),
+                Some(_) => round(format, 1, -1074),
+                None => round(format, 0, 0),
             };
         }
-        // A quarter of a step to either side stands for "a little less" and "a little more".
-        let below = round(4 * mantissa - 1, exponent - 2);
-        let above = round(4 * mantissa + 1, exponent - 2);
-        if below == above {
-            return above;
+        match Around::new(format, nearest) {
+            Around::Same(rounded) => rounded,
+            Around::Boundary { below, at, above } => match self.compare(nearest) {
+                Ordering::Less => below,
+                Ordering::Equal => at,
+                Ordering::Greater => above,
+            },
         }
-        match self.compare(nearest) {
-            Ordering::Less => below,
-            Ordering::Equal => round(mantissa, exponent),
-            Ordering::Greater => above,
+    }
+}
+
+fn round(format: FloatFormat, mantissa: u64, exponent: i32) -> Rounded {
+    Value::Finite {
+        negative: false,
+        mantissa,
+        exponent,
+    }
+    .round_to_float(format)
+}
+
+/// What a positive number rounds to, of which the nearest `f64` is known.
+///
+/// All points where rounding to a dtype's format changes are `f64` values, so none lies between the
+/// number and its nearest `f64`: that one decides alone unless it is such a point.
+pub(super) enum Around {
+    /// The `f64` decides.
+    Same(Rounded),
+    /// It is a boundary: it matters on which side of it the number is.
+    Boundary {
+        /// If the number is less than the `f64`.
+        below: Rounded,
+        /// If they are equal.
+        at: Rounded,
+        /// If the number is greater.
+        above: Rounded,
+    },
+}
+
+impl Around {
+    pub(super) fn new(format: FloatFormat, nearest: f64) -> Around {
+        let Value::Finite {
+            mantissa, exponent, ..
+        } = Value::from_float(F64, nearest.to_bits())
+        else {
+            return Around::Same(Rounded::Overflow { negative: false });
+        };
+        // A quarter of a step to either side stands for "a little less" and "a little more".
+        let below = round(format, (4 * mantissa).saturating_sub(1), exponent - 2);
+        let above = round(format, 4 * mantissa + 1, exponent - 2);
+        if below == above {
+            return Around::Same(above);
+        }
+        Around::Boundary {
+            below,
+            at: round(format, mantissa, exponent),
+            above,
         }
     }
 }

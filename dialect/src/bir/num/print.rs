@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::dtype::{DType, DTypeClass};
 use super::format::FloatFormat;
-use super::parse::Decimal;
+use super::parse::{Around, Decimal};
 use super::value::{F64, Rounded, Value};
 use super::{Overflow, convert};
 
@@ -136,8 +136,14 @@ fn split(text: &str) -> (String, i32) {
 fn shortest(format: FloatFormat, bits: u64, magnitude: f64) -> (String, i32) {
     let (exact, exponent) = split(&format!("{magnitude:.16e}"));
     let reads_back = |digits: u64, exponent: i32| {
-        let text = format!("{digits}e{exponent}");
-        Decimal::new(&text).map(|decimal| decimal.round_to(format)) == Some(Rounded::Bits(bits))
+        let rounded = match scaled(digits, exponent).map(|nearest| Around::new(format, nearest)) {
+            Some(Around::Same(rounded)) => Some(rounded),
+            Some(Around::Boundary { .. }) | None => {
+                let text = format!("{digits}e{exponent}");
+                Decimal::new(&text).map(|decimal| decimal.round_to(format))
+            }
+        };
+        rounded == Some(Rounded::Bits(bits))
     };
     for length in 1..exact.len() {
         let Some((head, tail)) = exact.split_at_checked(length) else {
@@ -167,4 +173,23 @@ fn shortest(format: FloatFormat, bits: u64, magnitude: f64) -> (String, i32) {
         }
     }
     (exact.trim_end_matches('0').to_owned(), exponent)
+}
+
+/// `digits · 10^exponent` as the nearest `f64`, where one operation on exact operands finds it.
+fn scaled(digits: u64, exponent: i32) -> Option<f64> {
+    /// All the powers of ten that an `f64` holds exactly.
+    const POWERS: [f64; 23] = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+        1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+    ];
+    if digits >= 1 << 53 {
+        return None;
+    }
+    let power = POWERS.get(exponent.unsigned_abs() as usize)?;
+    let digits = digits as f64;
+    Some(if exponent < 0 {
+        digits / power
+    } else {
+        digits * power
+    })
 }
