@@ -1,5 +1,8 @@
 //! Throughput of slice conversions (elements per second) and of number text (numbers per second).
 
+// The macros of criterion make public items without documentation.
+#![allow(missing_docs)]
+
 use std::hint::black_box;
 
 use bir_dialect::bir::num::{

@@ -290,7 +290,9 @@ impl OpDef {
     /// Whether the segment sizes follow from the number of operands.
     pub fn fixed_operands(&self) -> bool {
         self.operands.iter().all(|role| {
-            !role.optional && !role.variadic && !matches!(role.kind, Kind::Imm(_) | Kind::RegImm)
+            !role.optional
+                && !role.variadic
+                && !matches!(role.kind, Kind::Imm(_) | Kind::RegImm)
         })
     }
 

@@ -102,18 +102,12 @@ pub static COMMON_ATTRS: &[AttrDef] = &[
         .named("engine")
         .default("by op and generation")
         .doc("engine that executes it"),
-    optional(Int {
-        min: 0,
-        max: U32_MAX,
-    })
-    .named("id")
-    .doc("number other instructions' `deps` refer to, unique in the function"),
-    optional(AttrType::IntList {
-        min: i64::MIN,
-        max: i64::MAX,
-    })
-    .named("order")
-    .doc("modulo-schedule coordinate: affine expressions in enclosing loop indices"),
+    optional(Int { min: 0, max: U32_MAX })
+        .named("id")
+        .doc("number other instructions' `deps` refer to, unique in the function"),
+    optional(AttrType::IntList { min: i64::MIN, max: i64::MAX })
+        .named("order")
+        .doc("modulo-schedule coordinate: affine expressions in enclosing loop indices"),
     optional(Str)
         .named("deps")
         .doc("instructions it must follow: `[flow 3, anti 5, output 6, ordered 7]`"),
