@@ -164,6 +164,11 @@ impl Ir {
         self.blocks.len()
     }
 
+    /// Number of region rows ever made.
+    pub fn region_rows(&self) -> usize {
+        self.regions.len()
+    }
+
     /// Whether the operation was erased.
     pub fn is_erased(&self, op: Op) -> bool {
         self.ops[op.index()].name == OpName::NONE

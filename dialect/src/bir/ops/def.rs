@@ -56,6 +56,8 @@ pub struct OperandDef {
     pub spaces: SpaceSet,
     /// Legal element types.
     pub dtypes: DTypeSet,
+    /// Whether it may start at any partition although an engine executes the op.
+    pub any_partitions: bool,
     /// One sentence for the manual.
     pub doc: &'static str,
 }
@@ -220,6 +222,15 @@ impl Engines {
     pub fn on(&self, target: Target) -> EngineSet {
         self.legal[target as usize]
     }
+
+    /// The engine on a target where the text names none.
+    pub fn default_on(&self, target: Target) -> Engine {
+        let legal = self.on(target);
+        if legal.has(self.default) {
+            return self.default;
+        }
+        legal.iter().next().unwrap_or(self.default)
+    }
 }
 
 /// One op.
@@ -249,6 +260,8 @@ pub struct OpDef {
     pub same_shape: &'static [&'static str],
     /// Roles that must have one dtype.
     pub same_dtype: &'static [&'static str],
+    /// Roles that are one element per partition, on as many partitions as the first out-operand.
+    pub per_partition: &'static [&'static str],
     /// Constraints of its own.
     pub check: Option<OpCheck>,
 }
@@ -290,9 +303,7 @@ impl OpDef {
     /// Whether the segment sizes follow from the number of operands.
     pub fn fixed_operands(&self) -> bool {
         self.operands.iter().all(|role| {
-            !role.optional
-                && !role.variadic
-                && !matches!(role.kind, Kind::Imm(_) | Kind::RegImm)
+            !role.optional && !role.variadic && !matches!(role.kind, Kind::Imm(_) | Kind::RegImm)
         })
     }
 
@@ -316,6 +327,7 @@ impl OpDef {
             traits: 0,
             same_shape: &[],
             same_dtype: &[],
+            per_partition: &[],
             check: None,
         }
     }
@@ -377,6 +389,11 @@ impl OpDef {
         self
     }
 
+    pub(super) const fn per_partition(mut self, roles: &'static [&'static str]) -> OpDef {
+        self.per_partition = roles;
+        self
+    }
+
     pub(super) const fn check(mut self, check: OpCheck) -> OpDef {
         self.check = Some(check);
         self
@@ -408,6 +425,7 @@ const fn operand(kind: Kind, spaces: SpaceSet, dtypes: DTypeSet) -> OperandDef {
         words: &[],
         spaces,
         dtypes,
+        any_partitions: false,
         doc: "",
     }
 }
@@ -495,6 +513,12 @@ impl OperandDef {
         self
     }
 
+    #[allow(dead_code)]
+    pub(super) const fn any_partitions(mut self) -> OperandDef {
+        self.any_partitions = true;
+        self
+    }
+
     pub(super) const fn key(mut self, keyword: &'static str) -> OperandDef {
         self.keyword = Some(keyword);
         self
@@ -564,8 +588,7 @@ pub(super) const ANY: DTypeSet = DTypeSet::ANY;
 /// f32 alone.
 pub(super) const F32: DTypeSet = DTypeSet::of(&[DType::F32]);
 /// The floating-point formats engines compute with.
-#[allow(dead_code)]
-pub(super) const FLOATS: DTypeSet = DTypeSet::of(&[
+pub const FLOATS: DTypeSet = DTypeSet::of(&[
     DType::F32,
     DType::Tf32,
     DType::Bf16,
@@ -575,7 +598,7 @@ pub(super) const FLOATS: DTypeSet = DTypeSet::of(&[
     DType::F8E4M3FN,
 ]);
 /// Whole numbers an engine handles.
-pub(super) const INTS: DTypeSet = DTypeSet::of(&[
+pub const INTS: DTypeSet = DTypeSet::of(&[
     DType::I8,
     DType::I16,
     DType::I32,
@@ -585,4 +608,4 @@ pub(super) const INTS: DTypeSet = DTypeSet::of(&[
     DType::Bool,
 ]);
 /// What compute engines convert freely between.
-pub(super) const NUMERIC: DTypeSet = FLOATS.or(INTS);
+pub const NUMERIC: DTypeSet = FLOATS.or(INTS);

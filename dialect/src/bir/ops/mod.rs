@@ -6,7 +6,8 @@ mod manual;
 mod table;
 
 pub use def::{
-    AttrDef, AttrType, Engines, EnumDef, ImmType, Kind, OpDef, OperandDef, Syntax, Trait,
+    AttrDef, AttrType, Engines, EnumDef, FLOATS, INTS, ImmType, Kind, NUMERIC, OpDef, OperandDef,
+    Syntax, Trait,
 };
 pub use enums::{
     ACTIVATION_FUNCS, ALU_OPS, COMPARE_OPS, LOCATION_KINDS, REDUCE_CMDS, commutes, is_bitvec,

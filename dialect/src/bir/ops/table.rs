@@ -368,7 +368,7 @@ op_table! {
         }
         rules .words(&["func"]).engines(&[Act])
             .traits_of(&[Trait::HiddenState, Trait::Elementwise]).same_shape(&["dst", "src"])
-            .check(checks::activation)
+            .per_partition(&["reduce_res", "scale", "bias"]).check(checks::activation)
     }
 
     /// Writes the activation engine's accumulator, one value per partition.
@@ -423,7 +423,8 @@ op_table! {
             reverse1 = optional(Flag).doc("second step is op1(operand1, first)");
         }
         rules .words(&["op0", "op1"]).engines_by_target(&[Dve, Pool], &[Dve, Act, Pool], &[Dve, Act, Pool])
-            .traits_of(&[Trait::Elementwise]).same_shape(&["dst", "src"]).check(checks::tensor_scalar)
+            .traits_of(&[Trait::Elementwise]).same_shape(&["dst", "src"])
+            .per_partition(&["operand0", "operand1"]).check(checks::tensor_scalar)
     }
 
     /// Computes `dst = op1(op0(src, scalar), other)` with a full second tile.
@@ -445,7 +446,7 @@ op_table! {
             reverse1 = optional(Flag).doc("second step is op1(other, first)");
         }
         rules .words(&["op0", "op1"]).engines(&[Dve]).traits_of(&[Trait::Elementwise])
-            .same_shape(&["dst", "src", "other"]).check(checks::scalar_tensor_tensor)
+            .same_shape(&["dst", "src", "other"]).per_partition(&["scalar"]).check(checks::scalar_tensor_tensor)
     }
 
     /// Reduces trailing dimensions of a tile. `axes` count the dimensions of the operand's access,
@@ -620,7 +621,7 @@ op_table! {
             reverse1 = optional(Flag).doc("second step is op1(rhs, first)");
         }
         rules .words(&["op0", "op1"]).engines(&[Dve]).same_shape(&["dst", "lhs", "rhs"])
-            .check(checks::scan)
+            .per_partition(&["initial"]).check(checks::scan)
     }
 
     /// The eight largest elements of each row, in descending order.

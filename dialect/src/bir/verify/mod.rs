@@ -1,19 +1,92 @@
-//! The verifier: what a module must satisfy, all findings in one run.
+//! The verifier: what a file must satisfy, all findings in one run.
+//!
+//! * [`verify`] walks every operation once, without recursion.
+//! * `structure` – nesting, names, terminators, branch targets, definitions before uses, core
+//!   functions of a program;
+//! * `operands` – roles, kinds, spaces, dtypes, shapes, engines;
+//! * `attributes` – names and types of attributes;
+//! * `bounds` – accesses at both extremes of every loop, partition windows, encodings;
+//! * `checks` – constraints of single ops, named by the op table.
+//!
+//! Invariants:
+//! * what is checked of an instruction by itself depends only on its op, dictionary, target, and per
+//!   operand role, type, access, placement and loop range: an instruction equal in all of these to
+//!   one found good is not checked again;
+//! * nothing is allocated for a good instruction.
 
+mod attributes;
+mod bounds;
 pub mod checks;
+mod dominance;
+mod driver;
+mod facts;
+mod operands;
+mod placement;
+mod structure;
+mod words;
 
 use super::access::Access;
 use super::ops::OpDef;
 use super::space::{Engine, Target};
 use super::types::MemType;
 use super::view::{OpView, RoleView};
-use crate::ir::{Ir, Op, Operand};
+use crate::ir::{Ir, Op, Operand, Value};
 use crate::text::diag::{Diagnostic, Diagnostics, Part, Place};
+
+pub use dominance::Dominators;
+pub use facts::{Facts, Fault, MAX_FREE_PAIRS};
+pub use words::value_text;
+
+/// How much is verified.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Level {
+    /// Nothing.
+    Off,
+    /// Structure, accesses, placement.
+    #[default]
+    Default,
+    /// Also what memory holds where it is read, overlapping placements, and semaphores.
+    Full,
+}
+
+impl Level {
+    /// The word in options.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Off => "off",
+            Level::Default => "default",
+            Level::Full => "full",
+        }
+    }
+
+    /// The level of that word.
+    pub fn from_name(name: &str) -> Option<Level> {
+        [Level::Off, Level::Default, Level::Full]
+            .into_iter()
+            .find(|level| level.name() == name)
+    }
+}
+
+/// What [`verify`] checks and allows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct VerifyOptions {
+    /// How much is verified.
+    pub level: Level,
+    /// Whether ops of unknown dialects pass unchecked.
+    pub allow_unregistered: bool,
+}
+
+/// Verifies a whole file; findings go to `diags` in text order.
+pub fn verify(ir: &Ir, options: VerifyOptions, diags: &mut Diagnostics) {
+    if options.level != Level::Off {
+        driver::Verifier::new(ir, options, diags).run();
+    }
+}
 
 /// Constraints of one op, beyond what its table entry says by itself.
 pub type OpCheck = fn(&mut OpContext<'_>);
 
-/// What an [`OpCheck`] looks at.
+/// What an [`OpCheck`] looks at. Only what the module's invariant names may decide a finding.
 pub struct OpContext<'a> {
     /// The file.
     pub ir: &'a Ir,
@@ -25,6 +98,8 @@ pub struct OpContext<'a> {
     pub target: Target,
     /// The engine that executes it; `None` for structure.
     pub engine: Option<Engine>,
+    /// Summaries of its accesses, one per operand as stored; `None` for what is no memory.
+    pub facts: &'a [Option<Facts>],
     /// Where findings go.
     pub diags: &'a mut Diagnostics,
 }
@@ -40,9 +115,19 @@ impl<'a> OpContext<'a> {
         self.view().role(role).operand()
     }
 
+    /// The value in a role.
+    pub fn value(&self, role: &str) -> Option<Value> {
+        Some(self.ir.operand(self.operand(role)?).value)
+    }
+
     /// Location type and access of the operand in a role.
     pub fn access(&self, role: &str) -> Option<(MemType<'a>, Access)> {
         self.view().access(self.operand(role)?)
+    }
+
+    /// The summary of the access in a role; `None` for literals and absent operands.
+    pub fn facts(&self, role: &str) -> Option<Facts> {
+        self.facts.get(self.position(role)?).copied().flatten()
     }
 
     /// What stands in a role.
@@ -50,21 +135,53 @@ impl<'a> OpContext<'a> {
         self.view().role(role)
     }
 
+    fn position(&self, role: &str) -> Option<usize> {
+        let number = self.def.role(role)?;
+        self.ir
+            .operands(self.op)
+            .iter()
+            .position(|operand| usize::from(operand.role) == number)
+    }
+
     /// An error about the whole operation.
     pub fn error(&mut self, message: impl Into<String>) {
         self.report(Part::Whole, message.into(), None);
     }
 
-    /// An error about the operand in a role.
-    pub fn operand_error(&mut self, role: &str, message: impl Into<String>) {
-        let part = self.part_of(role);
-        self.report(part, message.into(), None);
+    /// An error about the operand in a role; the message goes on behind "operand `role` of `op`".
+    pub fn operand_error(&mut self, role: &str, message: impl AsRef<str>) {
+        self.operand_error_help(role, message, None);
     }
 
-    /// An error about an attribute.
-    pub fn attr_error(&mut self, attr: &str, message: impl Into<String>) {
+    /// As [`operand_error`](Self::operand_error), with a help line.
+    pub fn operand_error_help(
+        &mut self,
+        role: &str,
+        message: impl AsRef<str>,
+        help: Option<String>,
+    ) {
+        let message = format!(
+            "operand `{role}` of `{}` {}",
+            self.def.name,
+            message.as_ref()
+        );
+        self.report(self.part_of(role), message, help);
+    }
+
+    /// An error about an attribute; the message goes on behind "attribute `attr` of `op`".
+    pub fn attr_error(&mut self, attr: &str, message: impl AsRef<str>) {
+        self.attr_error_help(attr, message, None);
+    }
+
+    /// As [`attr_error`](Self::attr_error), with a help line.
+    pub fn attr_error_help(&mut self, attr: &str, message: impl AsRef<str>, help: Option<String>) {
         let part = self.ir.ctx.find_str(attr).map_or(Part::Whole, Part::Attr);
-        self.report(part, message.into(), None);
+        let message = format!(
+            "attribute `{attr}` of `{}` {}",
+            self.def.name,
+            message.as_ref()
+        );
+        self.report(part, message, help);
     }
 
     /// An error with a help line.
@@ -73,13 +190,16 @@ impl<'a> OpContext<'a> {
         self.diags.push(diagnostic);
     }
 
-    /// The part of the text that is the operand in a role.
+    /// The part of the text that is what stands in a role.
     pub fn part_of(&self, role: &str) -> Part {
-        let number = self.def.role(role).unwrap_or(usize::MAX);
-        self.ir
-            .operands(self.op)
-            .iter()
-            .position(|operand| operand.role as usize == number)
-            .map_or(Part::Whole, Part::Operand)
+        match self.position(role) {
+            Some(position) => Part::Operand(position),
+            None => self
+                .ir
+                .ctx
+                .find_str(role)
+                .filter(|&name| self.ir.ctx.dict_get(self.ir.dict(self.op), name).is_some())
+                .map_or(Part::Whole, Part::Attr),
+        }
     }
 }

@@ -1,0 +1,242 @@
+//! The tensor engine.
+
+use smallvec::SmallVec;
+
+use super::super::super::access::Target as TermTarget;
+use super::super::super::attrs::Accumulate;
+use super::super::super::space::PSUM_BANK_BYTES;
+use super::super::bounds::{loop_of, loop_range};
+use super::*;
+
+/// Rows and columns of the array.
+const ARRAY: u64 = 128;
+/// Iterations over which a destination's banks are enumerated.
+const BANK_ITERATIONS: u64 = 1 << 12;
+
+pub(crate) fn matmult(cx: &mut OpContext<'_>) {
+    let (Some(dst), Some(stationary), Some(moving)) =
+        (cx.facts("dst"), cx.facts("stationary"), cx.facts("moving"))
+    else {
+        return;
+    };
+    let (k, m, n) = (stationary.partitions, stationary.elements, moving.elements);
+    if moving.partitions != k {
+        cx.operand_error(
+            "moving",
+            format!(
+                "must have {} (K), as `stationary`, found {}",
+                counted(k, "partition"),
+                moving.partitions
+            ),
+        );
+    }
+    if m > ARRAY {
+        cx.operand_error(
+            "stationary",
+            format!("must have at most {ARRAY} elements per partition (M), found {m}"),
+        );
+    }
+    let limit = match (cx.target, dst.dtype.size_bytes()) {
+        (Target::Trn1 | Target::Trn2, _) => 512,
+        (Target::Trn3, 2) => 8192,
+        (Target::Trn3, _) => 4096,
+    };
+    if n > limit {
+        let target = cx.target;
+        cx.operand_error(
+            "moving",
+            format!(
+                "must have at most {limit} elements per partition (N) on `{target}`, found {n}"
+            ),
+        );
+    } else if m <= ARRAY && (dst.partitions, dst.elements) != (m, n) {
+        cx.operand_error(
+            "dst",
+            format!(
+                "must have {} of {} (M x N), found {}",
+                counted(m, "partition"),
+                counted(n, "element"),
+                shape_text(&dst)
+            ),
+        );
+    }
+    matmult_dtypes(cx, dst.dtype, stationary.dtype, moving.dtype);
+    accumulation(cx);
+    if cx.target < Target::Trn3 {
+        one_bank(cx);
+    }
+}
+
+fn matmult_dtypes(cx: &mut OpContext<'_>, dst: DType, stationary: DType, moving: DType) {
+    let is_wide = |dtype| matches!(dtype, DType::F32 | DType::Tf32);
+    if is_wide(stationary) != is_wide(moving) {
+        cx.operand_error(
+            "moving",
+            format!("of `{moving}` does not pair with `stationary` of `{stationary}`: `f32` and `tf32` only pair with each other"),
+        );
+    }
+    let pair = [stationary, moving];
+    if pair.contains(&DType::F8E4M3) && pair.contains(&DType::F8E4M3FN) {
+        cx.operand_error(
+            "moving",
+            format!("of `{moving}` does not pair with `stationary` of `{stationary}`"),
+        );
+    }
+    for (role, dtype) in [("stationary", stationary), ("moving", moving)] {
+        if dtype == DType::F8E4M3FN && cx.target < Target::Trn3 {
+            let target = cx.target;
+            cx.operand_error_help(
+                role,
+                format!("must be of a dtype of `{target}`, found `{dtype}`"),
+                Some("the tensor engine reads it from `trn3` on".to_owned()),
+            );
+        }
+    }
+    let is_transpose = cx.view().flag("is_transpose");
+    let is_good = match dst {
+        DType::F32 => true,
+        DType::Bf16 if cx.target == Target::Trn3 => true,
+        _ => is_transpose && cx.target > Target::Trn1,
+    };
+    if !is_good {
+        let target = cx.target;
+        let legal = if target == Target::Trn3 {
+            "`f32` or `bf16`"
+        } else {
+            "`f32`"
+        };
+        cx.operand_error(
+            "dst",
+            format!("must be of {legal} on `{target}`, found `{dst}`"),
+        );
+    }
+}
+
+fn accumulation(cx: &mut OpContext<'_>) {
+    let attr = cx.ir.attr(cx.op, "accumulate");
+    match Accumulate::get(&cx.ir.ctx, attr) {
+        Some(Accumulate::UnlessFirst(index)) => {
+            let known = cx.view().indices().nth(usize::from(index));
+            if known.is_none() {
+                cx.attr_error(
+                    "accumulate",
+                    format!("names loop index d{index}, which the operation has not"),
+                );
+            }
+        }
+        Some(Accumulate::No) | None => return,
+        Some(Accumulate::Yes) => {}
+    }
+    if cx.view().flag("is_transpose") {
+        cx.attr_error("accumulate", "must be absent where `is_transpose` is given");
+    }
+}
+
+/// The destination stays in one bank of every partition, in every iteration.
+fn one_bank(cx: &mut OpContext<'_>) {
+    let Some(facts) = cx.facts("dst") else { return };
+    let size = i128::from(facts.dtype.size_bytes());
+    let bank = i128::from(PSUM_BANK_BYTES);
+    let (low, high) = (
+        i128::from(facts.low) * size,
+        (i128::from(facts.high) + 1) * size - 1,
+    );
+    let mut shifts: SmallVec<[(i128, u64); 4]> = SmallVec::new();
+    let mut first = 0;
+    if facts.has_terms {
+        let Some((_, access)) = cx.access("dst") else {
+            return;
+        };
+        for term in access
+            .terms
+            .iter()
+            .filter(|term| term.target == TermTarget::Offset)
+        {
+            let value = cx.view().indices().nth(usize::from(term.index));
+            let around = value.and_then(|value| loop_of(cx.ir, value));
+            let Some(range) = around.and_then(|around| loop_range(cx.ir, around)) else {
+                return;
+            };
+            let coef = i128::from(term.coef) * size;
+            first += coef * range.first;
+            // Whole banks change nothing.
+            let stride = coef * range.step;
+            if stride % bank != 0 {
+                shifts.push((stride, range.trips.unwrap_or(1)));
+            }
+        }
+    }
+    let total = shifts
+        .iter()
+        .fold(1u64, |product, shift| product.saturating_mul(shift.1));
+    for mut i in 0..total.min(BANK_ITERATIONS) {
+        let mut shift = first;
+        for &(stride, trips) in &shifts {
+            shift += stride * i128::from(i % trips);
+            i /= trips;
+        }
+        let (from, to) = (
+            (low + shift).div_euclid(bank),
+            (high + shift).div_euclid(bank),
+        );
+        if from != to {
+            let target = cx.target;
+            cx.operand_error_help(
+                "dst",
+                format!(
+                    "must stay in one bank of {bank} bytes on `{target}`, found bytes {} to {}",
+                    low + shift,
+                    high + shift
+                ),
+                Some("write each bank by a `matmult` of its own".to_owned()),
+            );
+            return;
+        }
+    }
+}
+
+pub(crate) fn transpose(cx: &mut OpContext<'_>) {
+    let (Some(dst), Some(src)) = (cx.facts("dst"), cx.facts("src")) else {
+        return;
+    };
+    let limit = match cx.engine {
+        Some(Engine::Dve) => 32,
+        _ => {
+            if src.space != Space::Sbuf {
+                cx.operand_error(
+                    "src",
+                    format!("must be in `sbuf` on engine `pe`, found `{}`", src.space),
+                );
+            }
+            if dst.space != Space::Psum {
+                cx.operand_error_help(
+                    "dst",
+                    format!("must be in `psum` on engine `pe`, found `{}`", dst.space),
+                    Some("`{engine = dve}` transposes up to 32 x 32 anywhere".to_owned()),
+                );
+            }
+            ARRAY
+        }
+    };
+    let engine = cx.engine.unwrap_or(Engine::Pe);
+    if src.partitions > limit || src.elements > limit {
+        cx.operand_error(
+            "src",
+            format!(
+                "must be at most {limit} x {limit} on engine `{engine}`, found {} x {}",
+                src.partitions, src.elements
+            ),
+        );
+    }
+    if (dst.partitions, dst.elements) != (src.elements, src.partitions) {
+        cx.operand_error(
+            "dst",
+            format!(
+                "must have {} of {}, the shape of `src` transposed, found {}",
+                counted(src.elements, "partition"),
+                counted(src.partitions, "element"),
+                shape_text(&dst)
+            ),
+        );
+    }
+}

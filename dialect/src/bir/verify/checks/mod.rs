@@ -1,0 +1,225 @@
+//! Constraints of single ops, named by the op table.
+
+mod compute;
+mod matrix;
+mod movement;
+mod storage;
+
+pub(crate) use compute::*;
+pub(crate) use matrix::*;
+pub(crate) use movement::*;
+pub(crate) use storage::*;
+
+use super::super::num::DType;
+use super::super::ops::is_bitvec;
+use super::super::space::{Engine, Space, Target};
+use super::OpContext;
+use super::operands::shape_text;
+use super::words::counted;
+
+/// ALU operations of one operand; their scalar is absent or 0.
+const UNARY: &[&str] = &[
+    "invert",
+    "abs",
+    "square",
+    "relu",
+    "rsqrt",
+    "reciprocal",
+    "bypass",
+];
+
+/// Operations a reduction along rows may use.
+const REDUCERS: &[&str] = &[
+    "add",
+    "subtract",
+    "multiply",
+    "max",
+    "min",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+];
+
+/// At most one of these tiles is in PSUM: an engine reads it through one port.
+fn one_psum(cx: &mut OpContext<'_>, first: &str, second: &str) {
+    let in_psum =
+        |cx: &OpContext<'_>, role: &str| cx.facts(role).is_some_and(|f| f.space == Space::Psum);
+    if in_psum(cx, first) && in_psum(cx, second) {
+        cx.operand_error_help(
+            second,
+            format!("is in `psum`, as is `{first}`, but at most one input may be"),
+            Some("copy one of them to `sbuf` with `tensor_copy`".to_owned()),
+        );
+    }
+}
+
+/// The words of an op attribute are among `legal`.
+fn legal_words(cx: &mut OpContext<'_>, attr: &str, legal: &[&str]) {
+    if let Some(word) = cx.view().word(attr)
+        && !legal.contains(&word)
+    {
+        let words: Vec<String> = legal.iter().map(|word| format!("`{word}`")).collect();
+        cx.attr_error(
+            attr,
+            format!("must be one of {}, found `{word}`", words.join(", ")),
+        );
+    }
+}
+
+/// An ALU word of two operands that the generation and the engine have.
+fn binary_word(cx: &mut OpContext<'_>, attr: &str) {
+    let Some(word) = cx.view().word(attr) else {
+        return;
+    };
+    if UNARY.contains(&word) || word == "average" {
+        cx.attr_error(
+            attr,
+            format!("must be an operation of two operands, found `{word}`"),
+        );
+    } else {
+        word_of_generation(cx, attr);
+    }
+}
+
+fn word_of_generation(cx: &mut OpContext<'_>, attr: &str) {
+    let Some(word) = cx.view().word(attr) else {
+        return;
+    };
+    if matches!(word, "abs_max" | "abs_min") && cx.target < Target::Trn3 {
+        let target = cx.target;
+        cx.attr_error_help(
+            attr,
+            format!("must be an operation of `{target}`, found `{word}`"),
+            Some("it exists from `trn3` on".to_owned()),
+        );
+    }
+}
+
+/// No operation on raw bits: the op computes in f32.
+fn arithmetic_only(cx: &mut OpContext<'_>, attr: &str) {
+    if let Some(word) = cx.view().word(attr)
+        && is_bitvec(word)
+    {
+        cx.attr_error(
+            attr,
+            format!("must be arithmetic, found `{word}`, which works on raw bits"),
+        );
+    }
+}
+
+/// Operations on raw bits take integers of one width and run on the vector engine.
+fn bit_operands(cx: &mut OpContext<'_>, word: &str, roles: &[&str]) {
+    if let Some(engine) = cx.engine
+        && engine != Engine::Dve
+    {
+        cx.attr_error(
+            "engine",
+            format!("must be `dve` for `{word}`, found `{engine}`"),
+        );
+    }
+    let mut width: Option<(DType, &str)> = None;
+    for role in roles {
+        let Some(facts) = cx.facts(role) else {
+            continue;
+        };
+        if !facts.dtype.is_integer() {
+            cx.operand_error(
+                role,
+                format!(
+                    "must be of an integer dtype for `{word}`, found `{}`",
+                    facts.dtype
+                ),
+            );
+        } else if let Some((first, other)) = width
+            && first.size_bytes() != facts.dtype.size_bytes()
+        {
+            cx.operand_error(
+                role,
+                format!(
+                    "must be as wide as `{other}` for `{word}`, {} bits, found `{}`",
+                    first.bits(),
+                    facts.dtype
+                ),
+            );
+        } else {
+            width.get_or_insert((facts.dtype, role));
+        }
+    }
+}
+
+/// The tile in a role has so many elements per partition.
+fn elements(cx: &mut OpContext<'_>, role: &str, expected: u64) {
+    if let Some(facts) = cx.facts(role)
+        && facts.elements != expected
+    {
+        cx.operand_error(
+            role,
+            format!(
+                "must have {} per partition, found {}",
+                counted(expected, "element"),
+                facts.elements
+            ),
+        );
+    }
+}
+
+/// The tile in a role has a number of elements per partition in a range.
+fn elements_between(cx: &mut OpContext<'_>, role: &str, min: u64, max: u64) {
+    if let Some(facts) = cx.facts(role)
+        && !(min..=max).contains(&facts.elements)
+    {
+        cx.operand_error(
+            role,
+            format!(
+                "must have {min} to {max} elements per partition, found {}",
+                facts.elements
+            ),
+        );
+    }
+}
+
+/// Two tiles cover equally many partitions.
+fn same_partitions(cx: &mut OpContext<'_>, first: &str, second: &str) {
+    if let (Some(expected), Some(found)) = (cx.facts(first), cx.facts(second))
+        && expected.partitions != found.partitions
+    {
+        cx.operand_error(
+            second,
+            format!(
+                "must have {}, as `{first}`, found {}",
+                counted(expected.partitions, "partition"),
+                found.partitions
+            ),
+        );
+    }
+}
+
+/// A tile in a role that also takes numbers is of the shape of `first`, or one f32 per partition.
+fn full_or_per_partition(cx: &mut OpContext<'_>, first: &str, role: &str) {
+    let (Some(expected), Some(found)) = (cx.facts(first), cx.facts(role)) else {
+        return;
+    };
+    let is_lane = found.partitions == expected.partitions && found.elements == 1;
+    if !found.same_shape(&expected) && !is_lane {
+        cx.operand_error(
+            role,
+            format!(
+                "must have {}, as `{first}`, or one element per partition, found {}",
+                shape_text(&expected),
+                shape_text(&found)
+            ),
+        );
+    }
+}
+
+/// A tile of f32, or a number.
+fn scalar_is_f32(cx: &mut OpContext<'_>, role: &str) {
+    if let Some(facts) = cx.facts(role)
+        && facts.dtype != DType::F32
+    {
+        cx.operand_error(role, format!("must be of `f32`, found `{}`", facts.dtype));
+    }
+}

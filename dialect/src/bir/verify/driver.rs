@@ -1,0 +1,375 @@
+//! The walk: every operation once, structure always, the instruction itself only where no equal
+//! one was found good before.
+
+use smallvec::SmallVec;
+
+use super::super::ops::{OpCode, OpDef, Syntax};
+use super::super::program::names;
+use super::super::space::Target;
+use super::super::view::OpView;
+use super::dominance::Dominators;
+use super::facts::{FactCache, Facts};
+use super::structure::Program;
+use super::{OpContext, VerifyOptions};
+use crate::ir::{Attr, Block, Dict, Ir, Op, Region, Value, Visit};
+use crate::text::diag::{Diagnostic, Diagnostics, Part, Place};
+
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A region being walked.
+pub(super) struct Frame {
+    /// The operation that owns the region; `None` for the file.
+    pub(super) owner: Option<Op>,
+    /// Its op.
+    pub(super) code: Option<OpCode>,
+    /// The region.
+    pub(super) region: Option<Region>,
+    /// The block being walked.
+    pub(super) block: Option<Block>,
+    /// The first operation of the function that is no location.
+    pub(super) first_instruction: Option<Op>,
+    /// Dominators, once somebody asked.
+    pub(super) dominators: Option<Dominators>,
+}
+
+/// What is known of a value.
+#[derive(Clone, Copy)]
+struct ValueState {
+    /// The block it is defined in, once the walk has passed the definition.
+    block: u32,
+    /// Placement of a location: an attribute handle.
+    at: u32,
+}
+
+pub(super) struct Verifier<'a> {
+    pub(super) ir: &'a Ir,
+    pub(super) options: VerifyOptions,
+    pub(super) diags: &'a mut Diagnostics,
+    pub(super) target: Target,
+    pub(super) frames: Vec<Frame>,
+    /// The block being walked in each region, `NONE` where the region is not open.
+    pub(super) open: Vec<u32>,
+    pub(super) program: Program,
+    values: Vec<ValueState>,
+    facts: FactCache,
+    good: GoodInstructions,
+    pub(super) good_dicts: GoodDicts,
+}
+
+impl<'a> Verifier<'a> {
+    pub(super) fn new(
+        ir: &'a Ir,
+        options: VerifyOptions,
+        diags: &'a mut Diagnostics,
+    ) -> Verifier<'a> {
+        Verifier {
+            ir,
+            options,
+            diags,
+            target: Target::Trn2,
+            frames: Vec::new(),
+            open: vec![NONE; ir.region_rows()],
+            program: Program::default(),
+            values: vec![
+                ValueState {
+                    block: NONE,
+                    at: NONE,
+                };
+                ir.value_rows()
+            ],
+            facts: FactCache::new(),
+            good: GoodInstructions::new(),
+            good_dicts: GoodDicts::new(),
+        }
+    }
+
+    pub(super) fn run(&mut self) {
+        self.push_frame(None);
+        for visit in self.ir.walk() {
+            match visit {
+                Visit::Enter(op) => self.enter(op),
+                Visit::Leave(op) => self.leave(op),
+            }
+        }
+        self.check_program();
+    }
+
+    fn push_frame(&mut self, owner: Option<Op>) {
+        self.frames.push(Frame {
+            owner,
+            code: owner.and_then(|op| OpCode::of(self.ir, op)),
+            region: None,
+            block: None,
+            first_instruction: None,
+            dominators: None,
+        });
+    }
+
+    fn enter(&mut self, op: Op) {
+        let block = self.ir.block(op);
+        if self.frames.last().is_some_and(|frame| frame.block != block) {
+            self.enter_block(block);
+        }
+        let code = OpCode::of(self.ir, op);
+        if code == Some(OpCode::Module) {
+            self.enter_module(op);
+        }
+        self.check_place(op, code);
+        self.check_operand_definitions(op);
+        match code {
+            Some(code) => self.check_op(op, code),
+            None if !self.options.allow_unregistered => self.unregistered(op),
+            None => {}
+        }
+        self.define_results(op, code);
+        if !self.ir.regions(op).is_empty() {
+            self.push_frame(Some(op));
+        }
+    }
+
+    fn leave(&mut self, op: Op) {
+        if let Some(region) = self.frames.pop().and_then(|frame| frame.region) {
+            self.open[region.index()] = NONE;
+        }
+        if OpCode::of(self.ir, op) == Some(OpCode::Func) {
+            self.leave_function(op);
+        }
+    }
+
+    fn enter_block(&mut self, block: Option<Block>) {
+        let Some(block) = block else { return };
+        let region = self.ir.block_region(block);
+        if let Some(frame) = self.frames.last_mut() {
+            if frame.region != Some(region) {
+                if let Some(old) = frame.region {
+                    self.open[old.index()] = NONE;
+                }
+                frame.region = Some(region);
+                frame.dominators = None;
+            }
+            frame.block = Some(block);
+        }
+        self.open[region.index()] = block.index() as u32;
+        for arg in self.ir.args(block) {
+            self.values[arg.index()].block = block.index() as u32;
+        }
+        self.check_block(block);
+    }
+
+    fn define_results(&mut self, op: Op, code: Option<OpCode>) {
+        let Some(block) = self.ir.block(op) else {
+            return;
+        };
+        for value in self.ir.results(op) {
+            self.values[value.index()].block = block.index() as u32;
+        }
+        if code == Some(OpCode::Alloc)
+            && let Some(value) = self.ir.result(op)
+            && let Some(at) = self.ir.ctx.dict_get(self.ir.dict(op), names::AT)
+        {
+            self.values[value.index()].at = at.index() as u32;
+        }
+    }
+
+    /// Placement of the location `value`, if it was walked and is placed.
+    pub(super) fn placement(&self, value: Value) -> Option<Attr> {
+        match self.values[value.index()].at {
+            NONE => None,
+            at => Some(Attr(at)),
+        }
+    }
+
+    fn check_operand_definitions(&mut self, op: Op) {
+        let ir = self.ir;
+        for (position, operand) in ir.operands(op).iter().enumerate() {
+            let defined = self.values[operand.value.index()].block;
+            if defined == NONE || !self.is_open(defined) {
+                self.check_definition(op, position, operand.value, defined != NONE);
+            }
+        }
+    }
+
+    fn is_open(&self, block: u32) -> bool {
+        // The innermost block is by far the most frequent, then any around it.
+        let region = self.ir.block_region(Block(block));
+        self.open[region.index()] == block
+    }
+
+    pub(super) fn error(
+        &mut self,
+        op: Op,
+        part: Part,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        let diagnostic = Diagnostic::error(Place::Op(op, part), message).maybe_help(help);
+        self.diags.push(diagnostic);
+    }
+
+    fn check_op(&mut self, op: Op, code: OpCode) {
+        let def = code.def();
+        let key = self.key(op, code);
+        if self.good.contains(&key) {
+            return;
+        }
+        let before = self.diags.errors();
+        self.check_instruction(op, code, def);
+        if self.diags.errors() == before {
+            self.good.insert(&key);
+        }
+    }
+
+    /// Everything [`check_instruction`](Self::check_instruction) looks at, as words.
+    fn key(&self, op: Op, code: OpCode) -> Key {
+        let ir = self.ir;
+        let mut key = Key::new();
+        key.push(code as u32 | (self.target as u32) << 16);
+        key.push(ir.dict(op).index() as u32);
+        // Shape of the statement: results, regions, successors.
+        key.push(ir.results(op).len() as u32);
+        key.push(ir.regions(op).len() as u32);
+        key.push(ir.successors(op).len() as u32);
+        for result in ir.results(op) {
+            key.push(ir.value_type(result).index() as u32);
+        }
+        let indices = code.def().indices_role();
+        let operands = ir.operands(op);
+        for (position, operand) in operands.iter().enumerate() {
+            let role = usize::from(operand.role);
+            key.push(role as u32);
+            key.push(ir.value_type(operand.value).index() as u32);
+            if role == indices {
+                let first = operands
+                    .iter()
+                    .position(|other| other.value == operand.value);
+                key.push(first.unwrap_or(position) as u32);
+                match super::bounds::loop_of(ir, operand.value) {
+                    Some(around) => {
+                        key.push(ir.dict(around).index() as u32);
+                        key.push(ir.operands(around).iter().map(|o| 1 << (o.role & 3)).sum());
+                    }
+                    None => key.push(NONE),
+                }
+            } else {
+                key.push(operand.annot.index() as u32);
+                key.push(self.values[operand.value.index()].at);
+            }
+        }
+        key
+    }
+
+    fn check_instruction(&mut self, op: Op, code: OpCode, def: &'static OpDef) {
+        let ir = self.ir;
+        self.check_statement(op, code, def);
+        self.check_dict(op, code, def);
+        let facts: SmallVec<[Option<Facts>; 8]> = ir
+            .operands(op)
+            .iter()
+            .map(|operand| {
+                self.facts
+                    .get(&ir.ctx, ir.value_type(operand.value), operand.annot)
+            })
+            .collect();
+        let before = self.diags.errors();
+        let engine = def.engines.and_then(|engines| {
+            OpView::new(ir, op)
+                .engine_attr()
+                .or_else(|| Some(engines.default_on(self.target)))
+        });
+        self.check_operands(op, def, engine, &facts);
+        self.check_accesses(op, def, engine, &facts);
+        if let Some(check) = def.check
+            && (self.diags.errors() == before || def.syntax != Syntax::Instruction)
+        {
+            check(&mut OpContext {
+                ir,
+                op,
+                def,
+                target: self.target,
+                engine,
+                facts: &facts,
+                diags: self.diags,
+            });
+        }
+    }
+}
+
+const KEY_WORDS: usize = 40;
+
+/// What decides whether an instruction by itself is good.
+struct Key {
+    words: [u32; KEY_WORDS],
+    len: usize,
+    hash: u64,
+}
+
+impl Key {
+    fn new() -> Key {
+        Key {
+            words: [0; KEY_WORDS],
+            len: 0,
+            hash: 0x9e37_79b9_7f4a_7c15,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, word: u32) {
+        if let Some(slot) = self.words.get_mut(self.len) {
+            *slot = word;
+        }
+        self.len += 1;
+        self.hash = (self.hash ^ u64::from(word)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        self.hash ^= self.hash >> 32;
+    }
+}
+
+/// Instructions found good, the most recent of each hash.
+struct GoodInstructions {
+    slots: Vec<([u32; KEY_WORDS], u32)>,
+}
+
+const SLOTS: usize = 1 << 10;
+
+impl GoodInstructions {
+    fn new() -> GoodInstructions {
+        GoodInstructions {
+            slots: vec![([0; KEY_WORDS], 0); SLOTS],
+        }
+    }
+
+    fn contains(&self, key: &Key) -> bool {
+        let (words, len) = &self.slots[key.hash as usize % SLOTS];
+        key.len <= KEY_WORDS && *len as usize == key.len && words[..key.len] == key.words[..key.len]
+    }
+
+    fn insert(&mut self, key: &Key) {
+        if key.len <= KEY_WORDS {
+            self.slots[key.hash as usize % SLOTS] = (key.words, key.len as u32);
+        }
+    }
+}
+
+/// Dictionaries found good for an op, the most recent of each hash.
+pub(super) struct GoodDicts {
+    slots: Vec<(u32, u32)>,
+}
+
+impl GoodDicts {
+    fn new() -> GoodDicts {
+        GoodDicts {
+            slots: vec![(NONE, NONE); SLOTS],
+        }
+    }
+
+    fn slot(code: OpCode, dict: Dict) -> usize {
+        ((code as usize).wrapping_mul(0x9e37) ^ dict.index()) % SLOTS
+    }
+
+    pub(super) fn contains(&self, code: OpCode, dict: Dict) -> bool {
+        self.slots[Self::slot(code, dict)] == (code as u32, dict.index() as u32)
+    }
+
+    pub(super) fn insert(&mut self, code: OpCode, dict: Dict) {
+        self.slots[Self::slot(code, dict)] = (code as u32, dict.index() as u32);
+    }
+}
