@@ -1,8 +1,10 @@
 //! The BIR dialect: an IR, its instruction set, its text and its analyses.
 //!
 //! * [`ir`] – operations, blocks, regions, values; knows no instruction set.
+//! * [`analysis`] – the access algebra and the memory dataflow index.
 //! * [`bir::num`] – dtypes, number text and every dtype-to-dtype conversion.
 
+pub mod analysis;
 pub mod bir;
 pub mod ir;
 pub mod text;

@@ -29,7 +29,7 @@ pub struct Pair {
 }
 
 /// What a term adds to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Target {
     /// The element offset.
     Offset,
