@@ -177,6 +177,11 @@ bitset!(
     DTypeSet of DType: u32
 );
 
+impl SpaceSet {
+    /// Every space.
+    pub const ALL: SpaceSet = SpaceSet::of(Space::ALL);
+}
+
 impl DTypeSet {
     /// Every dtype.
     pub const ANY: DTypeSet = DTypeSet::of(DType::ALL);

@@ -151,6 +151,11 @@ pub enum Trait {
     Elementwise,
     /// Executed by DMA queues: any partitions, casts by way of f32.
     Dma,
+    /// Where it reads or writes is decided by data: anywhere in the access where an index operand
+    /// is given, anywhere in the location where an offset operand is.
+    Dynamic,
+    /// Exchanges data with other cores or devices.
+    Collective,
     /// Ends a block.
     Terminator,
 }
@@ -166,6 +171,8 @@ impl Trait {
         Trait::Commutative,
         Trait::Elementwise,
         Trait::Dma,
+        Trait::Dynamic,
+        Trait::Collective,
         Trait::Terminator,
     ];
 
@@ -180,6 +187,8 @@ impl Trait {
             Trait::Commutative => "commutative",
             Trait::Elementwise => "elementwise",
             Trait::Dma => "dma",
+            Trait::Dynamic => "dynamic",
+            Trait::Collective => "collective",
             Trait::Terminator => "terminator",
         }
     }
@@ -436,7 +445,6 @@ pub(super) const fn out(spaces: SpaceSet, dtypes: DTypeSet) -> OperandDef {
 }
 
 /// Memory read and written.
-#[allow(dead_code)]
 pub(super) const fn inout(spaces: SpaceSet, dtypes: DTypeSet) -> OperandDef {
     operand(Kind::InOut, spaces, dtypes)
 }
@@ -507,13 +515,11 @@ impl OperandDef {
         self
     }
 
-    #[allow(dead_code)]
     pub(super) const fn variadic(mut self) -> OperandDef {
         self.variadic = true;
         self
     }
 
-    #[allow(dead_code)]
     pub(super) const fn any_partitions(mut self) -> OperandDef {
         self.any_partitions = true;
         self

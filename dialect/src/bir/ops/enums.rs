@@ -96,6 +96,36 @@ pub static REDUCE_CMDS: EnumDef = EnumDef {
     words: &["idle", "reset", "accumulate", "load", "clear"],
 };
 
+/// Steps of `activate2`.
+pub(super) static STAGE_OPS: EnumDef = EnumDef {
+    name: "stage_op",
+    words: &["multiply", "add", "subtract", "bypass"],
+};
+
+/// How collectives combine elements.
+pub(super) static COLLECTIVE_OPS: EnumDef = EnumDef {
+    name: "collective_op",
+    words: &["add", "min", "max"],
+};
+
+/// Who makes the descriptors of a DMA.
+pub(super) static DGE_MODES: EnumDef = EnumDef {
+    name: "dge_mode",
+    words: &["none", "swdge", "hwdge"],
+};
+
+/// What an index outside a location does.
+pub(super) static OOB_MODES: EnumDef = EnumDef {
+    name: "oob_mode",
+    words: &["error", "skip"],
+};
+
+/// In which order the accesses of an engine take effect.
+pub(super) static ORDERING_MODES: EnumDef = EnumDef {
+    name: "ordering_mode",
+    words: &["strict", "relaxed"],
+};
+
 /// What a location is to the outside.
 pub static LOCATION_KINDS: EnumDef = EnumDef {
     name: "location_kind",
@@ -119,6 +149,23 @@ pub(super) static TARGETS: EnumDef = EnumDef {
     name: "target",
     words: &["trn1", "trn2", "trn3"],
 };
+
+/// All enumerations.
+pub(super) static ALL_ENUMS: &[&EnumDef] = &[
+    &ALU_OPS,
+    &COMPARE_OPS,
+    &ACTIVATION_FUNCS,
+    &REDUCE_CMDS,
+    &STAGE_OPS,
+    &COLLECTIVE_OPS,
+    &DGE_MODES,
+    &OOB_MODES,
+    &ORDERING_MODES,
+    &LOCATION_KINDS,
+    &ADDRESSINGS,
+    &ENGINES,
+    &TARGETS,
+];
 
 /// Whether an ALU operation works on raw bits, for which integers of one width are required.
 pub fn is_bitvec(op: &str) -> bool {

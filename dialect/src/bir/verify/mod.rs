@@ -130,6 +130,20 @@ impl<'a> OpContext<'a> {
         self.facts.get(self.position(role)?).copied().flatten()
     }
 
+    /// The summaries of all accesses in a variadic role.
+    pub fn all_facts(&self, role: &str) -> Vec<Facts> {
+        let Some(number) = self.def.role(role) else {
+            return Vec::new();
+        };
+        self.ir
+            .operands(self.op)
+            .iter()
+            .zip(self.facts)
+            .filter(|(operand, _)| usize::from(operand.role) == number)
+            .filter_map(|(_, facts)| *facts)
+            .collect()
+    }
+
     /// What stands in a role.
     pub fn role(&self, role: &str) -> RoleView {
         self.view().role(role)

@@ -96,7 +96,7 @@ pub(crate) fn tensor_scalar(cx: &mut OpContext<'_>) {
                     format!("must be absent or 0 for `{word}`, found a tile"),
                 );
             }
-        } else if !is_present {
+        } else if !is_present && !cx.view().flag("cache_read") {
             cx.error(format!(
                 "`tensor_scalar` needs operand `{}` for `{word}`",
                 scalars[i]
@@ -188,12 +188,8 @@ pub(crate) fn tensor_reduce(cx: &mut OpContext<'_>) {
         return;
     };
     same_partitions(cx, "src", "dst");
-    let ctx = &cx.ir.ctx;
-    let axes: Vec<i64> = match cx.ir.attr(cx.op, "axes").map(|attr| ctx.attr(attr)) {
-        Some(crate::ir::AttrView::Array(list)) => {
-            list.iter().filter_map(|attr| ctx.attr_int(attr)).collect()
-        }
-        _ => return,
+    let Some(axes) = integers(cx, "axes") else {
+        return;
     };
     let last = access.pairs.len() as i64;
     if axes.is_empty() {
@@ -255,6 +251,7 @@ pub(crate) fn select(cx: &mut OpContext<'_>) {
 }
 
 pub(crate) fn copy_predicated(cx: &mut OpContext<'_>) {
+    full_or_per_partition(cx, "dst", "src");
     one_psum(cx, "pred", "src");
 }
 

@@ -19,7 +19,28 @@ pub(crate) fn matmult(cx: &mut OpContext<'_>) {
     else {
         return;
     };
-    let (k, m, n) = (stationary.partitions, stationary.elements, moving.elements);
+    // Two rows of K lie in each partition, side by side.
+    let rows = if cx.view().flag("double_row") { 2 } else { 1 };
+    if rows == 2 {
+        double_row(cx);
+    }
+    for (role, facts) in [("stationary", &stationary), ("moving", &moving)] {
+        if !facts.elements.is_multiple_of(rows) {
+            cx.operand_error(
+                role,
+                format!(
+                    "must have an even number of elements per partition, found {}",
+                    facts.elements
+                ),
+            );
+            return;
+        }
+    }
+    let (k, m, n) = (
+        stationary.partitions,
+        stationary.elements / rows,
+        moving.elements / rows,
+    );
     if moving.partitions != k {
         cx.operand_error(
             "moving",
@@ -49,21 +70,76 @@ pub(crate) fn matmult(cx: &mut OpContext<'_>) {
                 "must have at most {limit} elements per partition (N) on `{target}`, found {n}"
             ),
         );
-    } else if m <= ARRAY && (dst.partitions, dst.elements) != (m, n) {
-        cx.operand_error(
-            "dst",
-            format!(
-                "must have {} of {} (M x N), found {}",
-                counted(m, "partition"),
-                counted(n, "element"),
-                shape_text(&dst)
-            ),
-        );
+    } else if m <= ARRAY {
+        matmult_shape(cx, &dst, m, n);
     }
     matmult_dtypes(cx, dst.dtype, stationary.dtype, moving.dtype);
     accumulation(cx);
+    array_tile(cx, k, m);
     if cx.target < Target::Trn3 {
         one_bank(cx);
+    }
+}
+
+fn double_row(cx: &mut OpContext<'_>) {
+    if cx.target == Target::Trn1 {
+        cx.attr_error("double_row", "exists from `trn2` on, found target `trn1`");
+    }
+    if cx.view().flag("is_transpose") {
+        cx.attr_error("double_row", "must be absent where `is_transpose` is given");
+    }
+    for role in ["stationary", "moving"] {
+        if let Some(facts) = cx.facts(role)
+            && facts.dtype.size_bytes() != 1
+        {
+            cx.operand_error(
+                role,
+                format!(
+                    "must be of an 8-bit float with `double_row`, found `{}`",
+                    facts.dtype
+                ),
+            );
+        }
+    }
+}
+
+/// The part of the array an instruction asks for holds its operands.
+fn array_tile(cx: &mut OpContext<'_>, k: u64, m: u64) {
+    let (size, position) = (integers(cx, "tile_size"), integers(cx, "tile_position"));
+    let (Some(size), Some(position)) = (&size, &position) else {
+        if size.is_some() || position.is_some() {
+            let (given, absent) = match size {
+                Some(_) => ("tile_size", "tile_position"),
+                None => ("tile_position", "tile_size"),
+            };
+            cx.attr_error(given, format!("is given, but `{absent}` is not"));
+        }
+        return;
+    };
+    let (&[rows, columns], &[row, column]) = (&size[..], &position[..]) else {
+        cx.attr_error(
+            "tile_size",
+            "and `tile_position` must be lists of two numbers, of rows and columns",
+        );
+        return;
+    };
+    for (what, size, position, used) in [("rows", rows, row, k), ("columns", columns, column, m)] {
+        if !matches!(size, 32 | 64 | 128) {
+            cx.attr_error(
+                "tile_size",
+                format!("must be 32, 64 or 128 {what}, found {size}"),
+            );
+        } else if position % size != 0 {
+            cx.attr_error(
+                "tile_position",
+                format!("must be a multiple of the {size} {what}, found {position}"),
+            );
+        } else if used > size.unsigned_abs() {
+            cx.attr_error(
+                "tile_size",
+                format!("must hold the {used} {what} used, found {size}"),
+            );
+        }
     }
 }
 
@@ -239,4 +315,111 @@ pub(crate) fn transpose(cx: &mut OpContext<'_>) {
             ),
         );
     }
+}
+
+pub(crate) fn matmult_sparse(cx: &mut OpContext<'_>) {
+    let (Some(dst), Some(stationary), Some(moving), Some(ratio)) = (
+        cx.facts("dst"),
+        cx.facts("stationary"),
+        cx.facts("moving"),
+        cx.view().int("ratio"),
+    ) else {
+        return;
+    };
+    let ratio = u64::try_from(ratio).unwrap_or(1).max(1);
+    same_partitions(cx, "stationary", "moving");
+    if stationary.elements > ARRAY {
+        let m = stationary.elements;
+        cx.operand_error(
+            "stationary",
+            format!("must have at most {ARRAY} elements per partition (M), found {m}"),
+        );
+        return;
+    }
+    if !moving.elements.is_multiple_of(ratio) {
+        cx.operand_error(
+            "moving",
+            format!(
+                "must have a multiple of {ratio} elements per partition, found {}",
+                moving.elements
+            ),
+        );
+        return;
+    }
+    let (m, n) = (stationary.elements, moving.elements / ratio);
+    matmult_shape(cx, &dst, m, n);
+    same_partitions(cx, "stationary", "tags");
+    elements(cx, "tags", m.div_ceil(4));
+    accumulation(cx);
+    if cx.target < Target::Trn3 {
+        one_bank(cx);
+    }
+}
+
+fn matmult_shape(cx: &mut OpContext<'_>, dst: &super::super::Facts, m: u64, n: u64) {
+    if (dst.partitions, dst.elements) != (m, n) {
+        cx.operand_error(
+            "dst",
+            format!(
+                "must have {} of {} (M x N), found {}",
+                counted(m, "partition"),
+                counted(n, "element"),
+                shape_text(dst)
+            ),
+        );
+    }
+}
+
+pub(crate) fn matmult_mx(cx: &mut OpContext<'_>) {
+    let (Some(dst), Some(stationary), Some(moving)) =
+        (cx.facts("dst"), cx.facts("stationary"), cx.facts("moving"))
+    else {
+        return;
+    };
+    same_partitions(cx, "stationary", "moving");
+    partitions_multiple(cx, "stationary", 32);
+    let (m, n) = (stationary.elements, moving.elements);
+    if m > ARRAY || !m.is_multiple_of(2) {
+        cx.operand_error(
+            "stationary",
+            format!(
+                "must have an even number of at most {ARRAY} elements per partition (M), found {m}"
+            ),
+        );
+        return;
+    }
+    let limit = if dst.dtype.size_bytes() == 2 {
+        8192
+    } else {
+        4096
+    };
+    if n > limit {
+        cx.operand_error(
+            "moving",
+            format!("must have at most {limit} elements per partition (N), found {n}"),
+        );
+        return;
+    }
+    matmult_shape(cx, &dst, m, n);
+    elements(cx, "stationary_scale", m);
+    elements(cx, "moving_scale", n);
+    accumulation(cx);
+}
+
+pub(crate) fn quantize_mx(cx: &mut OpContext<'_>) {
+    partitions_multiple(cx, "src", 32);
+    same_partitions(cx, "src", "dst");
+    let Some(src) = cx.facts("src") else { return };
+    if !src.elements.is_multiple_of(4) {
+        cx.operand_error(
+            "src",
+            format!(
+                "must have a multiple of 4 elements per partition, found {}",
+                src.elements
+            ),
+        );
+        return;
+    }
+    elements(cx, "dst", src.elements / 4);
+    elements(cx, "scale", src.elements / 4);
 }

@@ -1,11 +1,19 @@
 //! Constraints of single ops, named by the op table.
 
+mod accumulate;
+mod collectives;
 mod compute;
+mod dma;
+mod gather;
 mod matrix;
 mod movement;
 mod storage;
 
+pub(crate) use accumulate::*;
+pub(crate) use collectives::*;
 pub(crate) use compute::*;
+pub(crate) use dma::*;
+pub(crate) use gather::*;
 pub(crate) use matrix::*;
 pub(crate) use movement::*;
 pub(crate) use storage::*;
@@ -52,6 +60,46 @@ fn one_psum(cx: &mut OpContext<'_>, first: &str, second: &str) {
             second,
             format!("is in `psum`, as is `{first}`, but at most one input may be"),
             Some("copy one of them to `sbuf` with `tensor_copy`".to_owned()),
+        );
+    }
+}
+
+/// The integers of a list attribute.
+fn integers(cx: &OpContext<'_>, attr: &str) -> Option<Vec<i64>> {
+    let ctx = &cx.ir.ctx;
+    match ctx.attr(cx.ir.attr(cx.op, attr)?) {
+        crate::ir::AttrView::Array(list) => list.iter().map(|attr| ctx.attr_int(attr)).collect(),
+        _ => None,
+    }
+}
+
+/// The tile in a role covers so many partitions.
+fn partitions(cx: &mut OpContext<'_>, role: &str, expected: u64) {
+    if let Some(facts) = cx.facts(role)
+        && facts.partitions != expected
+    {
+        cx.operand_error(
+            role,
+            format!(
+                "must have {}, found {}",
+                counted(expected, "partition"),
+                facts.partitions
+            ),
+        );
+    }
+}
+
+/// The tile in a role covers a multiple of so many partitions.
+fn partitions_multiple(cx: &mut OpContext<'_>, role: &str, unit: u64) {
+    if let Some(facts) = cx.facts(role)
+        && !facts.partitions.is_multiple_of(unit)
+    {
+        cx.operand_error(
+            role,
+            format!(
+                "must have a multiple of {unit} partitions, found {}",
+                facts.partitions
+            ),
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Fills, copies and DMA.
+//! Fills.
 
 use super::super::super::attrs::number_bits;
 use super::super::super::num::DTypeClass;
@@ -49,32 +49,5 @@ pub(crate) fn ramp(cx: &mut OpContext<'_>) {
                 counted(dst.elements, "element")
             ),
         );
-    }
-}
-
-pub(crate) fn dma(cx: &mut OpContext<'_>) {
-    let (Some(dst), Some(src)) = (cx.facts("dst"), cx.facts("src")) else {
-        return;
-    };
-    if dst.total() != src.total() {
-        cx.operand_error(
-            "src",
-            format!(
-                "must have {}, as many as `dst`, found {}",
-                counted(dst.total(), "element"),
-                src.total()
-            ),
-        );
-    }
-    if dst.dtype != src.dtype {
-        for (role, dtype) in [("dst", dst.dtype), ("src", src.dtype)] {
-            if matches!(dtype.class(), DTypeClass::Packed | DTypeClass::Scale) {
-                cx.operand_error(
-                    role,
-                    format!("is of `{dtype}`, which DMA moves but never converts: `dst` is `{}`, `src` is `{}`", dst.dtype, src.dtype),
-                );
-                return;
-            }
-        }
     }
 }

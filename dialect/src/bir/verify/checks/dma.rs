@@ -1,0 +1,268 @@
+//! DMA: element counts, conversions, indices, who makes the descriptors.
+
+use super::super::super::num::DTypeClass;
+use super::super::super::space::PARTITIONS;
+use super::*;
+
+/// Sources of one `dma_compute`.
+const MAX_SOURCES: usize = 16;
+/// Most bytes of a partition the pool engine moves at once, by element size.
+const SB2SB_BYTES: [(u32, u64); 3] = [(4, 1024), (2, 512), (1, 256)];
+
+/// Attributes every DMA has.
+fn queue(cx: &mut OpContext<'_>) {
+    let target = cx.target;
+    if target < Target::Trn3 && cx.view().int("priority").is_some() {
+        cx.attr_error(
+            "priority",
+            format!("exists from `trn3` on, found target `{target}`"),
+        );
+    }
+    if target == Target::Trn1 && cx.view().word("dge") == Some("hwdge") {
+        cx.attr_error("dge", "`hwdge` exists from `trn2` on, found target `trn1`");
+    }
+}
+
+fn conversion(cx: &mut OpContext<'_>, dst: DType, src: DType) {
+    if dst == src {
+        return;
+    }
+    if cx.view().word("dge") == Some("hwdge") {
+        cx.operand_error_help(
+            "src",
+            format!("must be of `{dst}`, as `dst`, with `dge = hwdge`, found `{src}`"),
+            Some("hardware descriptors move bits; `dge = none` converts".to_owned()),
+        );
+        return;
+    }
+    for (role, dtype) in [("dst", dst), ("src", src)] {
+        if matches!(dtype.class(), DTypeClass::Packed | DTypeClass::Scale) {
+            cx.operand_error(
+                role,
+                format!(
+                    "is of `{dtype}`, which DMA never converts: `dst` is `{dst}`, `src` is `{src}`"
+                ),
+            );
+            return;
+        }
+    }
+}
+
+pub(crate) fn dma(cx: &mut OpContext<'_>) {
+    queue(cx);
+    let (Some(dst), Some(src)) = (cx.facts("dst"), cx.facts("src")) else {
+        return;
+    };
+    same_total(cx, "dst", "src");
+    conversion(cx, dst.dtype, src.dtype);
+}
+
+fn same_total(cx: &mut OpContext<'_>, first: &str, second: &str) {
+    let (Some(expected), Some(found)) = (cx.facts(first), cx.facts(second)) else {
+        return;
+    };
+    if expected.total() != found.total() {
+        cx.operand_error(
+            second,
+            format!(
+                "must have {}, as many as `{first}`, found {}",
+                counted(expected.total(), "element"),
+                found.total()
+            ),
+        );
+    }
+}
+
+pub(crate) fn dma_copy(cx: &mut OpContext<'_>) {
+    let gathers = cx.facts("src_index").is_some();
+    let scatters = cx.facts("dst_index").is_some();
+    if !gathers && !scatters {
+        if cx.view().flag("unique_indices") {
+            cx.attr_error("unique_indices", "is given, but there are no indices");
+        }
+        dma(cx);
+        return;
+    }
+    queue(cx);
+    if gathers && scatters {
+        cx.operand_error("dst_index", "must be absent where `src_index` is given");
+        return;
+    }
+    let (index, tile, table) = if gathers {
+        ("src_index", "dst", "src")
+    } else {
+        ("dst_index", "src", "dst")
+    };
+    indexed(cx, index, tile, table);
+    if let (Some(dst), Some(src)) = (cx.facts("dst"), cx.facts("src")) {
+        conversion(cx, dst.dtype, src.dtype);
+    }
+}
+
+pub(crate) fn dma_indexed(cx: &mut OpContext<'_>) {
+    queue(cx);
+    let (tile, table) = match cx.facts("dst") {
+        Some(facts) if facts.space == Space::Dram => ("src", "dst"),
+        _ => ("dst", "src"),
+    };
+    indexed(cx, "index", tile, table);
+}
+
+/// A table in DRAM addressed by rows, one index for each partition of a tile.
+fn indexed(cx: &mut OpContext<'_>, index: &str, tile: &str, table: &str) {
+    if let Some(facts) = cx.facts(table)
+        && facts.space != Space::Dram
+    {
+        cx.operand_error(
+            table,
+            format!(
+                "must be in `dram` where `{index}` names its rows, found `{}`",
+                facts.space
+            ),
+        );
+        return;
+    }
+    match cx.view().word("dge") {
+        Some("swdge") => {}
+        found => cx.attr_error_help(
+            "dge",
+            format!(
+                "must be `swdge` where rows are indexed, found `{}`",
+                found.unwrap_or("none")
+            ),
+            Some("write `{dge = swdge}`".to_owned()),
+        ),
+    }
+    if cx.target == Target::Trn1 {
+        cx.operand_error(index, "exists from `trn2` on, found target `trn1`");
+    }
+    let (Some(indices), Some(tile_facts)) = (cx.facts(index), cx.facts(tile)) else {
+        return;
+    };
+    if indices.total() != tile_facts.partitions {
+        cx.operand_error(
+            index,
+            format!(
+                "must have {}, one for each partition of `{tile}`, found {}",
+                counted(tile_facts.partitions, "element"),
+                indices.total()
+            ),
+        );
+    }
+    let Some((_, access)) = cx.access(table) else {
+        return;
+    };
+    let row: u64 = access
+        .pairs
+        .iter()
+        .skip(1)
+        .fold(1, |product, pair| product.saturating_mul(pair.count));
+    if row != tile_facts.elements {
+        cx.operand_error(
+            table,
+            format!(
+                "must have rows of {}, what a partition of `{tile}` holds, found {row}",
+                counted(tile_facts.elements, "element")
+            ),
+        );
+    }
+}
+
+pub(crate) fn dma_transpose(cx: &mut OpContext<'_>) {
+    queue(cx);
+    let (Some((_, dst)), Some((_, src))) = (cx.access("dst"), cx.access("src")) else {
+        return;
+    };
+    let dims = |access: &super::super::Access| -> Vec<u64> {
+        let window = access.window.map(|window| window.count);
+        window
+            .into_iter()
+            .chain(access.pairs.iter().map(|pair| pair.count))
+            .collect()
+    };
+    let (dst, src) = (dims(&dst), dims(&src));
+    let order: &[usize] = match src.len() {
+        2 => &[1, 0],
+        3 => &[2, 1, 0],
+        4 => &[3, 1, 2, 0],
+        rank => {
+            cx.operand_error("src", format!("must have 2 to 4 dimensions, found {rank}"));
+            return;
+        }
+    };
+    let gathers = cx.facts("src_index").is_some();
+    let expected: Vec<u64> = order.iter().map(|&dim| src[dim]).collect();
+    if dst != expected && !gathers {
+        cx.operand_error(
+            "dst",
+            format!("must be {expected:?}, `src` transposed, found {dst:?}"),
+        );
+    }
+    let Some(facts) = cx.facts("src") else { return };
+    if cx.view().word("dge") == Some("hwdge") || gathers {
+        let how = if gathers {
+            "with `src_index`"
+        } else {
+            "with `dge = hwdge`"
+        };
+        if facts.dtype.size_bytes() != 2 {
+            cx.operand_error(
+                "src",
+                format!("must be of a 2-byte dtype {how}, found `{}`", facts.dtype),
+            );
+        }
+        if src.last().is_some_and(|&last| last > u64::from(PARTITIONS)) {
+            cx.operand_error("src", format!("must have at most {PARTITIONS} elements in its last dimension {how}, found {src:?}"));
+        }
+        if src.first().is_some_and(|first| !first.is_multiple_of(16)) && gathers {
+            cx.operand_error(
+                "src",
+                format!("must have a multiple of 16 rows {how}, found {src:?}"),
+            );
+        }
+    }
+    if gathers && cx.view().word("dge") != Some("swdge") {
+        cx.attr_error("dge", "must be `swdge` where rows are indexed");
+    }
+}
+
+pub(crate) fn dma_compute(cx: &mut OpContext<'_>) {
+    queue(cx);
+    legal_words(cx, "op", &["add"]);
+    let Some(dst) = cx.facts("dst") else { return };
+    let sources = cx.all_facts("srcs");
+    if sources.len() > MAX_SOURCES {
+        cx.error(format!(
+            "`dma_compute` takes at most {MAX_SOURCES} sources, found {}",
+            sources.len()
+        ));
+    }
+    for (i, source) in sources.iter().enumerate() {
+        if source.total() != dst.total() {
+            cx.operand_error(
+                "srcs",
+                format!(
+                    "number {i} must have {}, as many as `dst`, found {}",
+                    counted(dst.total(), "element"),
+                    source.total()
+                ),
+            );
+        }
+    }
+}
+
+pub(crate) fn gpsimd_sb2sb(cx: &mut OpContext<'_>) {
+    let Some(dst) = cx.facts("dst") else { return };
+    let size = dst.dtype.size_bytes();
+    let limit = SB2SB_BYTES
+        .iter()
+        .find(|entry| entry.0 <= size)
+        .map_or(256, |entry| entry.1);
+    let bytes = dst.elements.saturating_mul(u64::from(size));
+    if bytes > limit {
+        cx.operand_error(
+            "dst",
+            format!("must have at most {limit} bytes per partition of {size}-byte elements, found {bytes}"),
+        );
+    }
+}
