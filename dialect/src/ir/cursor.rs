@@ -158,6 +158,28 @@ impl Ir {
             .collect()
     }
 
+    /// Gives an operation one more region, empty.
+    pub fn add_region(&mut self, op: Op) -> Region {
+        let region = Region::new(self.regions.len());
+        self.regions.push(RegionData {
+            parent: op,
+            first: Block::NONE,
+            last: Block::NONE,
+        });
+        let extra = self.ops[op.index()].extra as usize;
+        match self.extras.get_mut(extra) {
+            Some(extra) => extra.regions.push(region),
+            None => {
+                self.ops[op.index()].extra = self.extras.len() as u32;
+                self.extras.push(OpExtra {
+                    regions: vec![region],
+                    successors: Vec::new(),
+                });
+            }
+        }
+        region
+    }
+
     /// Lets an operation branch to other blocks.
     pub fn set_successors(&mut self, op: Op, successors: &[Block]) {
         let extra = self.ops[op.index()].extra as usize;

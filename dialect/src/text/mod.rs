@@ -1,3 +1,21 @@
 //! The `.bir` language: diagnostics, grammar, parser, printer.
+//!
+//! * [`parse`] reads custom and generic form, mixed as they come.
+//! * `scan` finds where a statement ends and what its shape is; `grammar` is the one pest grammar;
+//!   `compile` makes a recipe from pest's parse of a shape; `build` fills recipes from statements.
+//! * [`diag`] – findings as values.
 
+mod build;
+mod compile;
+mod dense;
 pub mod diag;
+pub mod expect;
+mod grammar;
+mod parser;
+mod print;
+mod recipe;
+pub mod render;
+mod scan;
+
+pub use parser::{ParseOptions, parse};
+pub use print::{PrintOptions, print, print_op};

@@ -1,0 +1,323 @@
+//! Findings as text for people, as JSON for tools, and the places they point at.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+
+use super::compile::Compiler;
+use super::diag::{Diagnostic, Part, Place, Severity};
+use super::recipe::Recipe;
+use super::scan::{End, Scanned};
+use crate::ir::{Ir, Op};
+
+/// The file findings are about.
+#[derive(Clone, Copy)]
+pub struct SourceFile<'a> {
+    /// Its name as shown.
+    pub name: &'a str,
+    /// Its text.
+    pub text: &'a str,
+}
+
+/// How reports look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReportStyle {
+    /// For a terminal with colours.
+    Color,
+    /// For a terminal or log without.
+    Plain,
+    /// One JSON object per line.
+    Json,
+}
+
+/// The bytes of the file a place means.
+pub fn resolve(ir: &Ir, file: SourceFile<'_>, place: &Place) -> Option<Range<usize>> {
+    let range = match place {
+        Place::None => return None,
+        Place::Span(range) => range.clone(),
+        Place::Op(op, part) => op_range(ir, file.text, *op, *part)?,
+    };
+    let end = range.end.min(file.text.len());
+    let start = range.start.min(end);
+    file.text.is_char_boundary(start).then_some(start..end)
+}
+
+/// Bytes of an operation's statement, or of a part of it.
+///
+/// Spans of parts are not kept in the IR: the statement is parsed again.
+fn op_range(ir: &Ir, text: &str, op: Op, part: Part) -> Option<Range<usize>> {
+    let start = ir.span(op)?;
+    let mut scanned = Scanned::default();
+    let end = scanned.scan(text.as_bytes(), start, |_| true).ok()?;
+    let statement = text.get(start..scanned.end)?;
+    let trimmed = match end {
+        End::Plain => statement,
+        End::Region => statement.trim_end_matches('{').trim_end(),
+        End::GenericRegion => statement.trim_end_matches('{').trim_end_matches('(').trim_end(),
+    };
+    let whole = start..start + trimmed.len();
+    if part == Part::Whole {
+        return Some(whole);
+    }
+    // Names in the throw-away IR differ from those of `ir`, so parts are compared by text.
+    let mut scratch = crate::bir::program::new_ir();
+    let aliases = Vec::new();
+    let mut scanned = Scanned::default();
+    scanned.scan(text.as_bytes(), start, |_| false).ok()?;
+    let mut compiler = Compiler::new(&mut scratch, statement, start, &scanned.holes, &aliases);
+    let recipe = compiler.compile(end, None).ok();
+    let span = match (recipe, part) {
+        (Some(Recipe::Op(recipe)), Part::Operand(at)) => recipe
+            .operands
+            .get(at)
+            .map(|operand| operand.span.clone()),
+        (Some(Recipe::Op(recipe)), Part::Attr(name)) => {
+            let name = scratch.ctx.find_str(ir.ctx.text(name));
+            recipe
+                .entries
+                .iter()
+                .find(|entry| Some(entry.name) == name)
+                .map(|entry| entry.span.clone())
+        }
+        _ => None,
+    };
+    match span {
+        Some(span) => Some(start + span.start as usize..start + span.end as usize),
+        None => Some(whole),
+    }
+}
+
+/// 1-based line and column of a byte.
+pub fn line_col(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.bytes().filter(|&c| c == b'\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    (line, before[start..].chars().count() + 1)
+}
+
+struct Report<'a> {
+    diagnostic: &'a Diagnostic,
+    source: Option<&'a NamedSource<String>>,
+    labels: Vec<LabeledSpan>,
+    help: Option<String>,
+}
+
+impl std::fmt::Debug for Report<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.diagnostic.message)
+    }
+}
+
+impl std::fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.diagnostic.message)
+    }
+}
+
+impl std::error::Error for Report<'_> {}
+
+impl miette::Diagnostic for Report<'_> {
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.diagnostic.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+            Severity::Remark => miette::Severity::Advice,
+        })
+    }
+
+    fn code<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
+        Some(Box::new(self.diagnostic.severity.name()))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn std::fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.map(|source| source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        if self.labels.is_empty() {
+            return None;
+        }
+        Some(Box::new(self.labels.iter().cloned()))
+    }
+}
+
+/// Renders findings about one file, in order.
+pub fn render<'d>(
+    ir: &Ir,
+    file: SourceFile<'_>,
+    diagnostics: impl IntoIterator<Item = &'d Diagnostic>,
+    style: ReportStyle,
+) -> String {
+    let mut out = String::new();
+    if style == ReportStyle::Json {
+        for diagnostic in diagnostics {
+            out.push_str(&json(ir, file, diagnostic));
+            out.push('\n');
+        }
+        return out;
+    }
+    let theme = match style {
+        ReportStyle::Color => GraphicalTheme::unicode(),
+        _ => GraphicalTheme::unicode_nocolor(),
+    };
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_width(100)
+        .with_context_lines(1)
+        .with_links(false);
+    for diagnostic in diagnostics {
+        let mut ranges: Vec<(Range<usize>, Option<String>)> = Vec::new();
+        if let Some(range) = resolve(ir, file, &diagnostic.place) {
+            let label = diagnostic.label.clone().unwrap_or_else(|| "here".to_owned());
+            ranges.push((range, Some(label)));
+        }
+        for (place, text) in &diagnostic.related {
+            if let Some(range) = resolve(ir, file, place) {
+                ranges.push((range, Some(text.clone())));
+            }
+        }
+        let source = NamedSource::new(file.name, clip_long_lines(file.text, &mut ranges));
+        let labels = ranges
+            .iter()
+            .map(|(range, label)| {
+                LabeledSpan::new(label.clone(), range.start, range.end - range.start)
+            })
+            .collect();
+        let mut help: Vec<String> = diagnostic
+            .notes
+            .iter()
+            .map(|note| format!("note: {note}"))
+            .collect();
+        help.extend(diagnostic.help.clone());
+        let report = Report {
+            diagnostic,
+            source: (!ranges.is_empty()).then_some(&source),
+            labels,
+            help: (!help.is_empty()).then(|| help.join("\n")),
+        };
+        // Rendering into a string does not fail.
+        let _ = handler.render_report(&mut out, &report);
+    }
+    out
+}
+
+/// The lines around the ranges; those of more than a thousand bytes are cut down to what is near
+/// the finding, and the ranges moved along.
+fn clip_long_lines(text: &str, ranges: &mut [(Range<usize>, Option<String>)]) -> String {
+    const LIMIT: usize = 1000;
+    if text.split('\n').all(|line| line.len() <= LIMIT) {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut moved: Vec<Option<Range<usize>>> = vec![None; ranges.len()];
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let end = start + line.len();
+        let body = line.trim_end_matches('\n');
+        let (mut cut, mut stop) = (0, body.len());
+        if body.len() > LIMIT {
+            let nearest = ranges
+                .iter()
+                .filter(|(range, _)| (start..end).contains(&range.start))
+                .map(|(range, _)| range.start - start)
+                .min();
+            cut = nearest.unwrap_or(0).saturating_sub(LIMIT / 20).min(body.len());
+            stop = (cut + LIMIT / 5).min(body.len());
+            while !body.is_char_boundary(cut) {
+                cut -= 1;
+            }
+            while !body.is_char_boundary(stop) {
+                stop -= 1;
+            }
+        }
+        let base = out.len();
+        out.push_str(&body[cut..stop]);
+        for (slot, (range, _)) in moved.iter_mut().zip(ranges.iter()) {
+            let last = end == text.len() && range.start == end;
+            if (start..end).contains(&range.start) || last {
+                let from = base + (range.start - start).clamp(cut, stop) - cut;
+                let to = (from + (range.end - range.start)).min(out.len());
+                *slot = Some(from..to.max(from));
+            }
+        }
+        if line.ends_with('\n') {
+            out.push('\n');
+        }
+        start = end;
+    }
+    for ((range, _), moved) in ranges.iter_mut().zip(moved) {
+        *range = moved.unwrap_or(0..0);
+    }
+    out
+}
+
+/// One finding as a JSON object.
+fn json(ir: &Ir, file: SourceFile<'_>, diagnostic: &Diagnostic) -> String {
+    let mut out = String::from("{");
+    let _ = write!(
+        out,
+        "\"severity\":\"{}\",\"message\":{}",
+        diagnostic.severity.name(),
+        json_string(&diagnostic.message)
+    );
+    if let Some(range) = resolve(ir, file, &diagnostic.place) {
+        let _ = write!(out, ",{}", json_place(file, range));
+    }
+    if let Some(label) = &diagnostic.label {
+        let _ = write!(out, ",\"label\":{}", json_string(label));
+    }
+    let related: Vec<String> = diagnostic
+        .related
+        .iter()
+        .filter_map(|(place, text)| {
+            let range = resolve(ir, file, place)?;
+            Some(format!("{{\"message\":{},{}}}", json_string(text), json_place(file, range)))
+        })
+        .collect();
+    if !related.is_empty() {
+        let _ = write!(out, ",\"related\":[{}]", related.join(","));
+    }
+    if !diagnostic.notes.is_empty() {
+        let notes: Vec<String> = diagnostic.notes.iter().map(|note| json_string(note)).collect();
+        let _ = write!(out, ",\"notes\":[{}]", notes.join(","));
+    }
+    if let Some(help) = &diagnostic.help {
+        let _ = write!(out, ",\"help\":{}", json_string(help));
+    }
+    out.push('}');
+    out
+}
+
+fn json_place(file: SourceFile<'_>, range: Range<usize>) -> String {
+    let (line, column) = line_col(file.text, range.start);
+    let (end_line, end_column) = line_col(file.text, range.end);
+    format!(
+        "\"file\":{},\"line\":{line},\"column\":{column},\"end_line\":{end_line},\"end_column\":{end_column},\"offset\":{},\"length\":{}",
+        json_string(file.name),
+        range.start,
+        range.end - range.start
+    )
+}
+
+fn json_string(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if (c as u32) < 32 => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
