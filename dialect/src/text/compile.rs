@@ -1582,8 +1582,7 @@ impl<'a> Compiler<'a> {
                 }
             }
             (Some(def), None) => {
-                // Without sizes every operand has the role of its position.
-                roles.extend(0..uses.len().min(def.operands.len()));
+                roles.extend(def.required_roles().take(uses.len()));
             }
         }
         if roles.len() != uses.len() {

@@ -320,7 +320,7 @@ impl Scopes {
             return self.labels[at].block;
         }
         let block = ir.append_block(region);
-        ir.set_label(block, Some(name));
+        ir.set_label(block, label_hint(label, name));
         self.blocks.insert((region, name), self.labels.len());
         self.labels.push(Label {
             region,
@@ -1012,11 +1012,10 @@ impl<'t> Parser<'_, 't> {
             }
             None => {
                 let block = if fresh_entry {
-                    self.ir.set_label(at, Some(name));
+                    self.ir.set_label(at, label_hint(text, name));
                     at
                 } else {
-                    let block = self.scopes.block(self.ir, text, || place.clone());
-                    block
+                    self.scopes.block(self.ir, text, || place.clone())
                 };
                 match self.scopes.blocks.get(&(region, name)).copied() {
                     Some(at) => self.scopes.labels[at].defined = true,
@@ -1068,6 +1067,14 @@ impl<'t> Parser<'_, 't> {
         }
         self.after_statement = false;
     }
+}
+
+/// A label as a hint; `bb3` is what the printer makes up itself and means nothing.
+fn label_hint(text: &str, name: Str) -> Option<Str> {
+    let made_up = text
+        .strip_prefix("bb")
+        .is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit()));
+    (!made_up).then_some(name)
 }
 
 /// mlir-opt writes who branches to a block behind its label; that is no comment of the user's.

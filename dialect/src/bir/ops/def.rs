@@ -309,11 +309,14 @@ impl OpDef {
         self.attrs.iter().find(|attr| attr.name == name)
     }
 
-    /// Whether the segment sizes follow from the number of operands.
-    pub fn fixed_operands(&self) -> bool {
-        self.operands.iter().all(|role| {
-            !role.optional && !role.variadic && !matches!(role.kind, Kind::Imm(_) | Kind::RegImm)
-        })
+    /// Roles every instance fills with exactly one value: what operands mean in the generic form
+    /// where segment sizes are not given.
+    pub fn required_roles(&self) -> impl Iterator<Item = usize> + '_ {
+        self.operands
+            .iter()
+            .enumerate()
+            .filter(|(_, role)| !role.optional && !role.variadic && !role.takes_literal())
+            .map(|(number, _)| number)
     }
 
     pub(super) const fn new(

@@ -264,17 +264,9 @@ impl Printer<'_> {
             if has_mem {
                 entries.push(("access", Entry::Access));
             }
-            let indexed = ir
-                .operands(op)
-                .last()
-                .is_some_and(|operand| operand.role as usize >= def.indices_role());
-            if !def.operands.is_empty() || indexed {
-                let fixed = def.fixed_operands()
-                    && ir.operands(op).len() == def.operands.len()
-                    && !indexed;
-                if !fixed {
-                    entries.push(("operandSegmentSizes", Entry::Segments));
-                }
+            let roles = ir.operands(op).iter().map(|operand| operand.role as usize);
+            if !roles.eq(def.required_roles()) {
+                entries.push(("operandSegmentSizes", Entry::Segments));
             }
             let named = match code {
                 OpCode::Alloc => Some("sym_name"),

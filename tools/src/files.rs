@@ -1,0 +1,121 @@
+//! Reading inputs and writing outputs.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A text read from a file or from standard input.
+pub struct Input {
+    /// Its name as reports show it.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl Input {
+    /// Reads a file, or standard input for `-`.
+    ///
+    /// The error is a message that names the file.
+    pub fn read(path: &str) -> Result<Input, String> {
+        let name = if path == "-" { "<stdin>" } else { path };
+        let mut bytes = Vec::new();
+        let read = if path == "-" {
+            io::stdin().lock().read_to_end(&mut bytes).map(|_| ())
+        } else {
+            fs::read(path).map(|read| bytes = read)
+        };
+        read.map_err(|error| format!("cannot read `{name}`: {error}"))?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Input {
+                name: name.to_owned(),
+                text,
+            }),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let before = &error.as_bytes()[..at];
+                let line = before.iter().filter(|&&c| c == b'\n').count() + 1;
+                Err(format!(
+                    "`{name}` is no text: byte {at} (line {line}) is not valid UTF-8"
+                ))
+            }
+        }
+    }
+
+    /// The chunks `--split-input-file` makes: what stands between lines `// -----`.
+    pub fn chunks(&self, split: bool) -> Vec<Range<usize>> {
+        let mut chunks = Vec::new();
+        let mut start = 0;
+        if split {
+            let mut at = 0;
+            for line in self.text.split_inclusive('\n') {
+                if line.trim_end().starts_with("// -----") {
+                    chunks.push(start..at);
+                    start = at + line.len();
+                }
+                at += line.len();
+            }
+        }
+        chunks.push(start..self.text.len());
+        chunks
+    }
+}
+
+/// Where results go.
+pub enum Output {
+    /// Standard output.
+    Stdout,
+    /// A file, which appears whole or not at all.
+    File(PathBuf),
+}
+
+impl Output {
+    /// Standard output for `-`, else a file.
+    pub fn new(path: &str) -> Output {
+        match path {
+            "-" => Output::Stdout,
+            path => Output::File(PathBuf::from(path)),
+        }
+    }
+
+    /// Writes a result: to a temporary file beside the target, which is then renamed.
+    ///
+    /// The error is a message that names the file. A closed pipe is no error.
+    pub fn write(&self, text: &str) -> Result<(), String> {
+        match self {
+            Output::Stdout => {
+                let mut out = io::stdout().lock();
+                match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                    Err(error) => Err(format!("cannot write to standard output: {error}")),
+                    Ok(()) => Ok(()),
+                }
+            }
+            Output::File(path) => write_file(path, text)
+                .map_err(|error| format!("cannot write `{}`: {error}", path.display())),
+        }
+    }
+}
+
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
+    // Devices and pipes cannot be replaced by a rename.
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        return fs::write(path, text);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_data()?;
+    // Temporary files are private; a result has the permissions an ordinary file would have.
+    if let Ok(meta) = fs::metadata(path) {
+        fs::set_permissions(file.path(), meta.permissions())?;
+    } else {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644))?;
+        }
+    }
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}

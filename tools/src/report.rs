@@ -1,0 +1,59 @@
+//! Reports on standard error.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use bir_dialect::ir::Ir;
+use bir_dialect::text::diag::Diagnostics;
+use bir_dialect::text::render::{ReportStyle, SourceFile, render};
+use clap::ValueEnum;
+
+/// When reports are coloured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object per finding and line.
+    Json,
+}
+
+/// The style that flags and the terminal ask for.
+pub fn style(format: Format, color: Color) -> ReportStyle {
+    let colored = match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => {
+            io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+        }
+    };
+    match (format, colored) {
+        (Format::Json, _) => ReportStyle::Json,
+        (Format::Text, true) => ReportStyle::Color,
+        (Format::Text, false) => ReportStyle::Plain,
+    }
+}
+
+/// Prints findings about a file.
+pub fn print(ir: &Ir, file: SourceFile<'_>, diags: &Diagnostics, style: ReportStyle) {
+    if diags.is_empty() {
+        return;
+    }
+    let text = render(ir, file, diags.iter(), style);
+    // Nobody is left to tell where standard error fails.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Prints a message that belongs to no place in a file.
+pub fn message(tool: &str, text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{tool}: {text}");
+}
