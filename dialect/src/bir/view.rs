@@ -90,7 +90,7 @@ impl<'a> OpView<'a> {
 
     /// What stands in the role of that name.
     pub fn role(self, name: &str) -> RoleView {
-        match self.def().and_then(|def| def.role(name)) {
+        match self.def().and_then(|def| def.find_role(name)) {
             Some(role) => self.role_at(role),
             None => RoleView::Absent,
         }

@@ -196,7 +196,10 @@ impl Context {
 
     /// The entry spelt `name` of a dictionary.
     pub fn dict_find(&self, dict: Dict, name: &str) -> Option<Attr> {
-        self.dict_get(dict, self.find_str(name)?)
+        // Dictionaries are short: comparing spellings beats hashing the name.
+        self.dict_entries(dict)
+            .find(|&(entry, _)| self.text(entry) == name)
+            .map(|(_, attr)| attr)
     }
 
     /// `dict` with `name` set to `attr`, or without it.

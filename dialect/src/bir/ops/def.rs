@@ -287,6 +287,12 @@ impl OpDef {
         Trait::ALL.iter().copied().filter(|&t| self.has(t))
     }
 
+    /// As [`role`](Self::role), faster at run time.
+    #[inline]
+    pub fn find_role(&self, name: &str) -> Option<usize> {
+        self.operands.iter().position(|operand| operand.name == name)
+    }
+
     /// The number of the role in the generic form's segments.
     pub const fn role(&self, name: &str) -> Option<usize> {
         let mut i = 0;

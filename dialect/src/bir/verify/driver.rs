@@ -1,6 +1,8 @@
 //! The walk: every operation once, structure always, the instruction itself only where no equal
 //! one was found good before.
 
+use std::rc::Rc;
+
 use smallvec::SmallVec;
 
 use super::super::ops::{OpCode, OpDef, Syntax};
@@ -9,6 +11,7 @@ use super::super::space::Target;
 use super::super::view::OpView;
 use super::dominance::Dominators;
 use super::facts::{FactCache, Facts};
+use super::operands::Resolved;
 use super::structure::Program;
 use super::{OpContext, VerifyOptions};
 use crate::ir::{Attr, Block, Dict, Ir, Op, Region, Value, Visit};
@@ -54,6 +57,7 @@ pub(super) struct Verifier<'a> {
     facts: FactCache,
     good: GoodInstructions,
     pub(super) good_dicts: GoodDicts,
+    pub(super) resolved: Rc<[Resolved]>,
 }
 
 impl<'a> Verifier<'a> {
@@ -80,6 +84,7 @@ impl<'a> Verifier<'a> {
             facts: FactCache::new(),
             good: GoodInstructions::new(),
             good_dicts: GoodDicts::new(),
+            resolved: Resolved::table(&ir.ctx).into(),
         }
     }
 
@@ -276,7 +281,7 @@ impl<'a> Verifier<'a> {
                 .engine_attr()
                 .or_else(|| Some(engines.default_on(self.target)))
         });
-        self.check_operands(op, def, engine, &facts);
+        self.check_operands(op, code, engine, &facts);
         self.check_accesses(op, def, engine, &facts);
         if let Some(check) = def.check
             && (self.diags.errors() == before || def.syntax != Syntax::Instruction)

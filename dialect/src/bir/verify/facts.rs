@@ -97,12 +97,8 @@ impl Facts {
             overlaps_itself: false,
             fault: Fault::None,
         };
-        match view_dims(mem, access.dtype) {
-            Some(dims) => {
-                facts.limit = dims
-                    .iter()
-                    .fold(1u64, |product, &dim| product.saturating_mul(dim));
-            }
+        match view_elements(mem, access.dtype) {
+            Some(elements) => facts.limit = elements,
             None => facts.fault = Fault::Recast,
         }
         if facts.elements == 0 || facts.partitions == 0 {
@@ -117,8 +113,25 @@ impl Facts {
     }
 }
 
+/// Elements of `dtype` an offset runs over; `None` where rows are no whole number of them.
+fn view_elements(mem: &MemType<'_>, dtype: DType) -> Option<u64> {
+    let product = |dims: &[u64]| {
+        dims.iter().fold(1u64, |product, &dim| product.saturating_mul(dim))
+    };
+    if dtype.size_bytes() == mem.dtype.size_bytes() {
+        return Some(product(mem.free_dims()));
+    }
+    view_dims(mem, dtype).map(|dims| product(&dims))
+}
+
 /// Whether an engine's access registers hold the pairs, neighbours that continue one another joined.
 fn encoding_fault(pairs: &[Pair]) -> Fault {
+    let fits = |pair: &Pair| {
+        pair.count <= u64::from(u16::MAX) && (i16::try_from(pair.step).is_ok() || pair.count == 1)
+    };
+    if pairs.len() <= MAX_FREE_PAIRS && pairs.iter().all(fits) {
+        return Fault::None;
+    }
     let mut joined: SmallVec<[Pair; 8]> = SmallVec::new();
     for &pair in pairs.iter().rev().filter(|pair| pair.count > 1) {
         if let Some(inner) = joined.last_mut() {
@@ -149,6 +162,9 @@ fn encoding_fault(pairs: &[Pair]) -> Fault {
 
 /// Whether two positions of the pairs are one element.
 fn overlaps_itself(pairs: &[Pair]) -> bool {
+    if let [pair] = pairs {
+        return pair.step == 0 && pair.count > 1;
+    }
     let mut moving: SmallVec<[(u64, u64); 8]> = SmallVec::new();
     for pair in pairs.iter().filter(|pair| pair.count > 1) {
         if pair.step == 0 {
@@ -159,12 +175,12 @@ fn overlaps_itself(pairs: &[Pair]) -> bool {
     moving.sort_unstable();
     // Each stride beyond the reach of all smaller ones: no two sums are equal.
     let mut reach = 0u64;
-    let nested = moving.iter().all(|&(step, count)| {
-        let free = step > reach;
+    let mut is_nested = true;
+    for &(step, count) in &moving {
+        is_nested &= step > reach;
         reach = reach.saturating_add(step.saturating_mul(count - 1));
-        free
-    });
-    if nested {
+    }
+    if is_nested {
         return false;
     }
     if let [(a, a_count), (b, b_count)] = moving[..] {

@@ -132,7 +132,7 @@ impl<'a> OpContext<'a> {
 
     /// The summaries of all accesses in a variadic role.
     pub fn all_facts(&self, role: &str) -> Vec<Facts> {
-        let Some(number) = self.def.role(role) else {
+        let Some(number) = self.def.find_role(role) else {
             return Vec::new();
         };
         self.ir
@@ -150,7 +150,7 @@ impl<'a> OpContext<'a> {
     }
 
     fn position(&self, role: &str) -> Option<usize> {
-        let number = self.def.role(role)?;
+        let number = self.def.find_role(role)?;
         self.ir
             .operands(self.op)
             .iter()

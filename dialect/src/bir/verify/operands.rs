@@ -12,7 +12,7 @@ use super::super::types::{MemType, is_index, reg_dtype, type_text};
 use super::driver::Verifier;
 use super::facts::Facts;
 use super::words::{attr_text, counted, value_text};
-use crate::ir::{Attr, AttrView, Op, OperandData};
+use crate::ir::{Attr, AttrView, Context, Dict, Ir, Op, OperandData, Str};
 use crate::text::diag::{Diagnostic, Part, Place};
 
 impl Verifier<'_> {
@@ -80,11 +80,12 @@ impl Verifier<'_> {
     pub(super) fn check_operands(
         &mut self,
         op: Op,
-        def: &'static OpDef,
+        code: OpCode,
         engine: Option<Engine>,
         facts: &[Option<Facts>],
     ) {
         let ir = self.ir;
+        let def = code.def();
         let indices = def.indices_role();
         let mut counts: SmallVec<[u32; 16]> = SmallVec::from_elem(0, indices + 1);
         self.check_engine(op, def, engine);
@@ -109,12 +110,17 @@ impl Verifier<'_> {
                 None => {}
             }
         }
+        let table = std::rc::Rc::clone(&self.resolved);
+        let Some(resolved) = table.get(code as usize) else { return };
         for (role, entry) in def.operands.iter().enumerate() {
-            self.check_presence(op, def, entry, counts[role]);
+            let literal = resolved.literal(ir, op, role);
+            self.check_presence(op, def, entry, counts[role], literal);
+            if let Some(literal) = literal {
+                self.check_literal(op, def, entry, literal, facts);
+            }
         }
         self.check_register_result(op, def, &counts);
-        self.check_literals(op, def, facts);
-        self.check_shapes(op, def, facts);
+        self.check_shapes(op, def, resolved, facts);
     }
 
     fn check_engine(&mut self, op: Op, def: &'static OpDef, engine: Option<Engine>) {
@@ -240,9 +246,15 @@ impl Verifier<'_> {
             .then(|| self.ir.attr(op, entry.name))?
     }
 
-    fn check_presence(&mut self, op: Op, def: &OpDef, entry: &'static OperandDef, count: u32) {
+    fn check_presence(
+        &mut self,
+        op: Op,
+        def: &OpDef,
+        entry: &'static OperandDef,
+        count: u32,
+        literal: Option<Attr>,
+    ) {
         let (role, name) = (entry.name, def.name);
-        let literal = self.literal(op, entry);
         if count == 0 && literal.is_none() && !entry.optional {
             let help = (!entry.doc.is_empty()).then(|| format!("`{role}`: {}", entry.doc));
             self.error(
@@ -301,58 +313,38 @@ impl Verifier<'_> {
         }
     }
 
-    fn check_literals(&mut self, op: Op, def: &'static OpDef, facts: &[Option<Facts>]) {
+    fn check_literal(
+        &mut self,
+        op: Op,
+        def: &'static OpDef,
+        entry: &'static OperandDef,
+        literal: Attr,
+        facts: &[Option<Facts>],
+    ) {
         let ir = self.ir;
-        for entry in def.operands {
-            let Some(literal) = self.literal(op, entry) else {
-                continue;
-            };
-            let expected = match entry.kind {
-                Kind::RegImm => {
-                    if !matches!(ir.ctx.attr(literal), AttrView::Int { .. }) {
-                        let found = attr_text(&ir.ctx, literal);
-                        self.wrong_literal(
-                            op,
-                            def,
-                            entry,
-                            &format!("a whole number, found {found}"),
-                        );
-                    }
-                    continue;
-                }
-                Kind::Imm(ImmType::F32) => Some(DType::F32),
-                Kind::Imm(ImmType::Dst) => self.first_dtype(op, def, facts, OperandDef::writes),
-                Kind::Imm(ImmType::Alu) => {
-                    if uses_bits(ir, op, def) {
-                        self.first_dtype(op, def, facts, |entry| entry.kind == Kind::In)
-                    } else {
-                        Some(DType::F32)
-                    }
-                }
-                _ => continue,
-            };
-            let Some(expected) = expected else { continue };
-            match number_bits(&ir.ctx, literal) {
-                Some((found, _)) if found == expected => {}
-                Some((found, _)) => {
-                    self.wrong_literal(
-                        op,
-                        def,
-                        entry,
-                        &format!("a number of {expected}, found one of {found}"),
-                    );
-                }
-                None => {
+        let expected = match entry.kind {
+            Kind::RegImm => {
+                if !matches!(ir.ctx.attr(literal), AttrView::Int { .. }) {
                     let found = attr_text(&ir.ctx, literal);
-                    self.wrong_literal(
-                        op,
-                        def,
-                        entry,
-                        &format!("a number of {expected}, found {found}"),
-                    );
+                    self.wrong_literal(op, def, entry, &format!("a whole number, found {found}"));
                 }
+                return;
             }
-        }
+            Kind::Imm(ImmType::F32) => Some(DType::F32),
+            Kind::Imm(ImmType::Dst) => self.first_dtype(op, def, facts, OperandDef::writes),
+            Kind::Imm(ImmType::Alu) if uses_bits(ir, op, def) => {
+                self.first_dtype(op, def, facts, |entry| entry.kind == Kind::In)
+            }
+            Kind::Imm(ImmType::Alu) => Some(DType::F32),
+            _ => None,
+        };
+        let Some(expected) = expected else { return };
+        let found = match number_bits(&ir.ctx, literal) {
+            Some((found, _)) if found == expected => return,
+            Some((found, _)) => format!("one of {found}"),
+            None => attr_text(&ir.ctx, literal),
+        };
+        self.wrong_literal(op, def, entry, &format!("a number of {expected}, found {found}"));
     }
 
     fn wrong_literal(&mut self, op: Op, def: &OpDef, entry: &OperandDef, what: &str) {
@@ -382,24 +374,26 @@ impl Verifier<'_> {
             .and_then(|(_, fact)| fact.map(|fact| fact.dtype))
     }
 
-    fn check_shapes(&mut self, op: Op, def: &'static OpDef, facts: &[Option<Facts>]) {
-        let find = |ir: &crate::ir::Ir, role: &str| -> Option<(usize, Facts)> {
-            let number = def.role(role)?;
-            let operands = ir.operands(op);
-            let position = operands
-                .iter()
-                .position(|o| usize::from(o.role) == number)?;
+    fn check_shapes(
+        &mut self,
+        op: Op,
+        def: &'static OpDef,
+        resolved: &Resolved,
+        facts: &[Option<Facts>],
+    ) {
+        let ir = self.ir;
+        let operands = ir.operands(op);
+        let find = |role: u8| -> Option<(usize, Facts)> {
+            let position = operands.iter().position(|operand| operand.role == role)?;
             Some((position, facts.get(position).copied().flatten()?))
         };
-        let ir = self.ir;
-        if let [first, rest @ ..] = def.same_shape
-            && let Some((at, expected)) = find(ir, first)
+        if let [first, rest @ ..] = &resolved.same_shape[..]
+            && let Some((at, expected)) = find(*first)
         {
-            for role in rest {
-                let Some((position, found)) = find(ir, role) else {
-                    continue;
-                };
+            for (i, &role) in rest.iter().enumerate() {
+                let Some((position, found)) = find(role) else { continue };
                 if !found.same_shape(&expected) {
+                    let (role, first) = (def.same_shape[i + 1], def.same_shape[0]);
                     let message = format!(
                         "operand `{role}` of `{}` must have {}, as `{first}`, found {}",
                         def.name,
@@ -407,51 +401,103 @@ impl Verifier<'_> {
                         shape_text(&found)
                     );
                     let diagnostic =
-                        Diagnostic::error(Place::Op(op, Part::Operand(position)), message).related(
-                            Place::Op(op, Part::Operand(at)),
-                            format!("`{first}`: {}", shape_text(&expected)),
-                        );
+                        Diagnostic::error(Place::Op(op, Part::Operand(position)), message)
+                            .related(
+                                Place::Op(op, Part::Operand(at)),
+                                format!("`{first}`: {}", shape_text(&expected)),
+                            );
                     self.diags.push(diagnostic);
                 }
             }
         }
-        if let [first, rest @ ..] = def.same_dtype
-            && let Some((_, expected)) = find(ir, first)
+        if let [first, rest @ ..] = &resolved.same_dtype[..]
+            && let Some((_, expected)) = find(*first)
         {
-            for role in rest {
-                if let Some((position, found)) = find(ir, role)
+            for (i, &role) in rest.iter().enumerate() {
+                if let Some((position, found)) = find(role)
                     && found.dtype != expected.dtype
                 {
                     let message = format!(
-                        "operand `{role}` of `{}` must be of `{}`, as `{first}`, found `{}`",
-                        def.name, expected.dtype, found.dtype
+                        "operand `{}` of `{}` must be of `{}`, as `{}`, found `{}`",
+                        def.same_dtype[i + 1],
+                        def.name,
+                        expected.dtype,
+                        def.same_dtype[0],
+                        found.dtype
                     );
                     self.error(op, Part::Operand(position), message, None);
                 }
             }
         }
-        let lanes = def.per_partition.iter().find_map(|_| {
-            def.operands
-                .iter()
-                .find(|entry| entry.writes())
-                .and_then(|entry| find(ir, entry.name).map(|(_, fact)| (entry.name, fact)))
-        });
-        let Some((first, expected)) = lanes else {
-            return;
-        };
-        for role in def.per_partition {
-            if let Some((position, found)) = find(ir, role)
+        let Some(written) = resolved.lanes_of else { return };
+        let Some((_, expected)) = find(written) else { return };
+        for (i, &role) in resolved.per_partition.iter().enumerate() {
+            if let Some((position, found)) = find(role)
                 && (found.partitions != expected.partitions || found.elements != 1)
             {
                 let message = format!(
-                    "operand `{role}` of `{}` must have {} of 1 element, as many as `{first}`, found {}",
+                    "operand `{}` of `{}` must have {} of 1 element, as many as `{}`, found {}",
+                    def.per_partition[i],
                     def.name,
                     counted(expected.partitions, "partition"),
+                    def.operands.get(usize::from(written)).map_or("", |entry| entry.name),
                     shape_text(&found)
                 );
                 self.error(op, Part::Operand(position), message, None);
             }
         }
+    }
+}
+
+/// Names of a table entry, looked up once per run.
+pub(super) struct Resolved {
+    /// Roles that may be literals, with the attribute's name.
+    literals: SmallVec<[(u8, Str); 4]>,
+    same_shape: SmallVec<[u8; 4]>,
+    same_dtype: SmallVec<[u8; 4]>,
+    per_partition: SmallVec<[u8; 4]>,
+    /// The first role written, where `per_partition` has any.
+    lanes_of: Option<u8>,
+}
+
+impl Resolved {
+    pub(super) fn table(ctx: &Context) -> Vec<Resolved> {
+        OpCode::ALL.iter().map(|code| Resolved::of(ctx, code.def())).collect()
+    }
+
+    fn of(ctx: &Context, def: &'static OpDef) -> Resolved {
+        let roles = |names: &[&str]| -> SmallVec<[u8; 4]> {
+            names.iter().map(|name| def.find_role(name).map_or(u8::MAX, |role| role as u8)).collect()
+        };
+        let literals = def
+            .operands
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| entry.takes_literal())
+            .filter_map(|(role, entry)| Some((role as u8, ctx.find_str(entry.name)?)))
+            .collect();
+        Resolved {
+            literals,
+            same_shape: roles(def.same_shape),
+            same_dtype: roles(def.same_dtype),
+            per_partition: roles(def.per_partition),
+            lanes_of: def
+                .operands
+                .iter()
+                .position(OperandDef::writes)
+                .filter(|_| !def.per_partition.is_empty())
+                .map(|role| role as u8),
+        }
+    }
+
+    /// The literal in a role.
+    fn literal(&self, ir: &Ir, op: Op, role: usize) -> Option<Attr> {
+        let dict = ir.dict(op);
+        if dict == Dict::EMPTY {
+            return None;
+        }
+        let (_, name) = self.literals.iter().find(|entry| usize::from(entry.0) == role)?;
+        ir.ctx.dict_get(dict, *name)
     }
 }
 
@@ -478,7 +524,7 @@ fn dtypes_text(entry: &OperandDef) -> String {
 }
 
 /// Whether an op word of the instruction works on raw bits.
-pub(super) fn uses_bits(ir: &crate::ir::Ir, op: Op, def: &OpDef) -> bool {
+pub(super) fn uses_bits(ir: &Ir, op: Op, def: &OpDef) -> bool {
     def.attrs
         .iter()
         .filter(|attr| matches!(attr.ty, AttrType::Enum(def) if std::ptr::eq(def, &ALU_OPS)))
@@ -489,7 +535,7 @@ pub(super) fn uses_bits(ir: &crate::ir::Ir, op: Op, def: &OpDef) -> bool {
         })
 }
 
-pub(super) fn ir_attr_part(ir: &crate::ir::Ir, op: Op, name: &str) -> Part {
+pub(super) fn ir_attr_part(ir: &Ir, op: Op, name: &str) -> Part {
     ir.ctx
         .find_str(name)
         .filter(|&name| ir.ctx.dict_get(ir.dict(op), name).is_some())
