@@ -759,7 +759,7 @@ impl<'s> Builder<'_, 's> {
                 None => (&FULL, &operand.span),
             };
             let on_partition = view.partitions.is_some() && dim == 0;
-            let free = dim - usize::from(view.partitions.is_some());
+            let free = dim.saturating_sub(usize::from(view.partitions.is_some()));
             let size = match view.partitions {
                 Some(partitions) if dim == 0 => partitions,
                 _ => view.dims[free],

@@ -6,7 +6,7 @@ use super::super::def::{OpDef, OperandDef};
 use super::super::table::OpCode;
 use super::{Doc, common_attrs, kind_text, synopsis, type_text};
 use crate::bir::num::DType;
-use crate::bir::ops::{FLOATS, INTS, NUMERIC};
+use crate::bir::ops::NUMERIC;
 use crate::bir::space::{DTypeSet, SpaceSet, Target};
 
 const WIDTH: usize = 96;
@@ -126,7 +126,7 @@ fn dtypes_text(dtypes: DTypeSet) -> String {
     if dtypes == DTypeSet::ANY {
         "any dtype".to_owned()
     } else if dtypes == NUMERIC {
-        format!("any of {}", names(FLOATS.or(INTS)))
+        "any float or integer dtype of up to 32 bits".to_owned()
     } else {
         names(dtypes)
     }
