@@ -5,7 +5,7 @@ use super::super::num::DType;
 use super::super::ops::{AttrDef, AttrType, COMMON_ATTRS, OpCode, OpDef};
 use super::super::program::names;
 use super::driver::Verifier;
-use super::words::attr_text;
+use super::words::{attr_text, one_of};
 use crate::ir::{Attr, AttrView, Context, Op, Str};
 use crate::text::diag::{Part, did_you_mean, nearest};
 
@@ -122,13 +122,7 @@ fn conforms(ctx: &Context, attr: Attr, entry: &AttrDef) -> Result<(), Mismatch> 
                 return Ok(());
             }
             let expected = if def.words.len() <= 8 {
-                let words: Vec<String> = def.words.iter().map(|word| format!("`{word}`")).collect();
-                match words.split_last() {
-                    Some((last, rest)) if !rest.is_empty() => {
-                        format!("{} or {last}", rest.join(", "))
-                    }
-                    _ => words.concat(),
-                }
+                one_of(def.words.iter().copied())
             } else {
                 format!("a word of `{}`", def.name)
             };

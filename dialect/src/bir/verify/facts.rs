@@ -116,7 +116,8 @@ impl Facts {
 /// Elements of `dtype` an offset runs over; `None` where rows are no whole number of them.
 fn view_elements(mem: &MemType<'_>, dtype: DType) -> Option<u64> {
     let product = |dims: &[u64]| {
-        dims.iter().fold(1u64, |product, &dim| product.saturating_mul(dim))
+        dims.iter()
+            .fold(1u64, |product, &dim| product.saturating_mul(dim))
     };
     if dtype.size_bytes() == mem.dtype.size_bytes() {
         return Some(product(mem.free_dims()));

@@ -89,6 +89,7 @@ impl Verifier<'_> {
         let indices = def.indices_role();
         let mut counts: SmallVec<[u32; 16]> = SmallVec::from_elem(0, indices + 1);
         self.check_engine(op, def, engine);
+        let before = self.diags.errors();
         for (position, operand) in ir.operands(op).iter().enumerate() {
             let role = usize::from(operand.role);
             match counts.get_mut(role) {
@@ -111,7 +112,9 @@ impl Verifier<'_> {
             }
         }
         let table = std::rc::Rc::clone(&self.resolved);
-        let Some(resolved) = table.get(code as usize) else { return };
+        let Some(resolved) = table.get(code as usize) else {
+            return;
+        };
         for (role, entry) in def.operands.iter().enumerate() {
             let literal = resolved.literal(ir, op, role);
             self.check_presence(op, def, entry, counts[role], literal);
@@ -120,7 +123,9 @@ impl Verifier<'_> {
             }
         }
         self.check_register_result(op, def, &counts);
-        self.check_shapes(op, def, resolved, facts);
+        if self.diags.errors() == before {
+            self.check_shapes(op, def, resolved, facts);
+        }
     }
 
     fn check_engine(&mut self, op: Op, def: &'static OpDef, engine: Option<Engine>) {
@@ -344,7 +349,12 @@ impl Verifier<'_> {
             Some((found, _)) => format!("one of {found}"),
             None => attr_text(&ir.ctx, literal),
         };
-        self.wrong_literal(op, def, entry, &format!("a number of {expected}, found {found}"));
+        self.wrong_literal(
+            op,
+            def,
+            entry,
+            &format!("a number of {expected}, found {found}"),
+        );
     }
 
     fn wrong_literal(&mut self, op: Op, def: &OpDef, entry: &OperandDef, what: &str) {
@@ -391,7 +401,9 @@ impl Verifier<'_> {
             && let Some((at, expected)) = find(*first)
         {
             for (i, &role) in rest.iter().enumerate() {
-                let Some((position, found)) = find(role) else { continue };
+                let Some((position, found)) = find(role) else {
+                    continue;
+                };
                 if !found.same_shape(&expected) {
                     let (role, first) = (def.same_shape[i + 1], def.same_shape[0]);
                     let message = format!(
@@ -401,11 +413,10 @@ impl Verifier<'_> {
                         shape_text(&found)
                     );
                     let diagnostic =
-                        Diagnostic::error(Place::Op(op, Part::Operand(position)), message)
-                            .related(
-                                Place::Op(op, Part::Operand(at)),
-                                format!("`{first}`: {}", shape_text(&expected)),
-                            );
+                        Diagnostic::error(Place::Op(op, Part::Operand(position)), message).related(
+                            Place::Op(op, Part::Operand(at)),
+                            format!("`{first}`: {}", shape_text(&expected)),
+                        );
                     self.diags.push(diagnostic);
                 }
             }
@@ -429,8 +440,12 @@ impl Verifier<'_> {
                 }
             }
         }
-        let Some(written) = resolved.lanes_of else { return };
-        let Some((_, expected)) = find(written) else { return };
+        let Some(written) = resolved.lanes_of else {
+            return;
+        };
+        let Some((_, expected)) = find(written) else {
+            return;
+        };
         for (i, &role) in resolved.per_partition.iter().enumerate() {
             if let Some((position, found)) = find(role)
                 && (found.partitions != expected.partitions || found.elements != 1)
@@ -440,7 +455,9 @@ impl Verifier<'_> {
                     def.per_partition[i],
                     def.name,
                     counted(expected.partitions, "partition"),
-                    def.operands.get(usize::from(written)).map_or("", |entry| entry.name),
+                    def.operands
+                        .get(usize::from(written))
+                        .map_or("", |entry| entry.name),
                     shape_text(&found)
                 );
                 self.error(op, Part::Operand(position), message, None);
@@ -462,12 +479,18 @@ pub(super) struct Resolved {
 
 impl Resolved {
     pub(super) fn table(ctx: &Context) -> Vec<Resolved> {
-        OpCode::ALL.iter().map(|code| Resolved::of(ctx, code.def())).collect()
+        OpCode::ALL
+            .iter()
+            .map(|code| Resolved::of(ctx, code.def()))
+            .collect()
     }
 
     fn of(ctx: &Context, def: &'static OpDef) -> Resolved {
         let roles = |names: &[&str]| -> SmallVec<[u8; 4]> {
-            names.iter().map(|name| def.find_role(name).map_or(u8::MAX, |role| role as u8)).collect()
+            names
+                .iter()
+                .map(|name| def.find_role(name).map_or(u8::MAX, |role| role as u8))
+                .collect()
         };
         let literals = def
             .operands
@@ -496,7 +519,10 @@ impl Resolved {
         if dict == Dict::EMPTY {
             return None;
         }
-        let (_, name) = self.literals.iter().find(|entry| usize::from(entry.0) == role)?;
+        let (_, name) = self
+            .literals
+            .iter()
+            .find(|entry| usize::from(entry.0) == role)?;
         ir.ctx.dict_get(dict, *name)
     }
 }

@@ -69,3 +69,12 @@ pub(super) fn counted(count: u64, noun: &str) -> String {
         _ => format!("{count} {noun}s"),
     }
 }
+
+/// "`a`, `b` or `c`"
+pub(super) fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
+}

@@ -188,19 +188,19 @@ macro_rules! control_section {
             /// Loads the tables of an activation function before it is used.
             ///
             /// ```bir
-            /// load_activation_table exp
+            /// load_activation_table {func = exp}
             /// ```
             LoadActivationTable = "load_activation_table": "load a function's tables" {
                 attrs {
                     func = required(Enum(&ACTIVATION_FUNCS)).doc("the function");
                 }
-                rules .words(&["func"]).engines(&[Act]).traits_of(&[Trait::MustKeep])
+                rules .engines(&[Act]).traits_of(&[Trait::MustKeep])
             }
 
             /// Prints a tile on the host, with a text before it.
             ///
             /// ```bir
-            /// device_print %t {text = "scores"}
+            /// device_print <- %t {text = "scores"}
             /// ```
             DevicePrint = "device_print": "print a tile" {
                 operands {

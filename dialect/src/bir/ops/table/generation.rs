@@ -101,7 +101,7 @@ macro_rules! generation_section {
             /// Seeds the vector engine's random numbers.
             ///
             /// ```bir
-            /// set_rng_seed %seed[0:1, 0:1]
+            /// set_rng_seed <- %seed[0:1, 0:1]
             /// ```
             SetRngSeed = "set_rng_seed": "seed the random numbers" {
                 operands {
@@ -113,7 +113,7 @@ macro_rules! generation_section {
             /// Sets the state of the engine's random numbers, per partition: 6 words on `pool`, 24 on `dve`.
             ///
             /// ```bir
-            /// rand_set_state %state
+            /// rand_set_state <- %state
             /// ```
             RandSetState = "rand_set_state": "set the random state" {
                 operands {

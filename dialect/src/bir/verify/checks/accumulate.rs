@@ -9,7 +9,7 @@ fn accumulator(cx: &mut OpContext<'_>, default: &str) {
     if cmd == "load" && !has_init {
         cx.attr_error_help(
             "reduce_cmd",
-            "`load` needs operand `init`",
+            "is `load`, which needs operand `init`",
             Some("write `init` and a number or a tile".to_owned()),
         );
     } else if cmd != "load" && has_init {

@@ -38,6 +38,12 @@ pub(crate) fn activation(cx: &mut OpContext<'_>) {
 pub(crate) fn tensor_tensor(cx: &mut OpContext<'_>) {
     binary_word(cx, "op");
     one_psum(cx, "lhs", "rhs");
+    if cx.view().flag("accumulate") && cx.engine == Some(Engine::Pool) {
+        cx.attr_error(
+            "accumulate",
+            "must be absent on `pool`, which has no accumulator",
+        );
+    }
     let Some(word) = cx.view().word("op") else {
         return;
     };
@@ -48,7 +54,7 @@ pub(crate) fn tensor_tensor(cx: &mut OpContext<'_>) {
     match cx.engine {
         Some(Engine::Dve) if word == "power" => cx.attr_error_help(
             "op",
-            "`power` runs on `pool`, found engine `dve`",
+            "is `power`, which runs on `pool`, found engine `dve`",
             Some("write `{engine = pool}`".to_owned()),
         ),
         Some(Engine::Pool) if word != "power" => {
@@ -144,7 +150,7 @@ pub(crate) fn tensor_scalar(cx: &mut OpContext<'_>) {
                 if let Some(word @ ("rsqrt" | "power")) = word {
                     cx.attr_error_help(
                         attr,
-                        format!("`{word}` runs on `pool`, found engine `dve`"),
+                        format!("is `{word}`, which runs on `pool`, found engine `dve`"),
                         Some("write `{engine = pool}`".to_owned()),
                     );
                 }

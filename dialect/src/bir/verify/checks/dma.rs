@@ -19,7 +19,10 @@ fn queue(cx: &mut OpContext<'_>) {
         );
     }
     if target == Target::Trn1 && cx.view().word("dge") == Some("hwdge") {
-        cx.attr_error("dge", "`hwdge` exists from `trn2` on, found target `trn1`");
+        cx.attr_error(
+            "dge",
+            "is `hwdge`, which exists from `trn2` on, found target `trn1`",
+        );
     }
 }
 

@@ -148,14 +148,14 @@ fn matmult_dtypes(cx: &mut OpContext<'_>, dst: DType, stationary: DType, moving:
     if is_wide(stationary) != is_wide(moving) {
         cx.operand_error(
             "moving",
-            format!("of `{moving}` does not pair with `stationary` of `{stationary}`: `f32` and `tf32` only pair with each other"),
+            format!("is of `{moving}`, which does not pair with `stationary` of `{stationary}`: `f32` and `tf32` only pair with each other"),
         );
     }
     let pair = [stationary, moving];
     if pair.contains(&DType::F8E4M3) && pair.contains(&DType::F8E4M3FN) {
         cx.operand_error(
             "moving",
-            format!("of `{moving}` does not pair with `stationary` of `{stationary}`"),
+            format!("is of `{moving}`, which does not pair with `stationary` of `{stationary}`"),
         );
     }
     for (role, dtype) in [("stationary", stationary), ("moving", moving)] {

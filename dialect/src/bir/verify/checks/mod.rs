@@ -109,11 +109,8 @@ fn legal_words(cx: &mut OpContext<'_>, attr: &str, legal: &[&str]) {
     if let Some(word) = cx.view().word(attr)
         && !legal.contains(&word)
     {
-        let words: Vec<String> = legal.iter().map(|word| format!("`{word}`")).collect();
-        cx.attr_error(
-            attr,
-            format!("must be one of {}, found `{word}`", words.join(", ")),
-        );
+        let words = super::words::one_of(legal.iter().copied());
+        cx.attr_error(attr, format!("must be {words}, found `{word}`"));
     }
 }
 

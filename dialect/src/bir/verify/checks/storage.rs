@@ -205,13 +205,23 @@ const REGISTER_OPS: &[&str] = &[
 
 pub(crate) fn register_move(cx: &mut OpContext<'_>) {
     legal_words(cx, "op", REGISTER_OPS);
+    let mut first = None;
     for role in ["src", "lhs", "rhs"] {
         let register = cx
             .value(role)
             .and_then(|value| reg_dtype(&cx.ir.ctx, cx.ir.value_type(value)));
         if let Some(dtype) = register {
-            register_dtype(cx, dtype, &format!("`{role}`"));
-            return;
+            match first {
+                None => {
+                    first = Some(dtype);
+                    register_dtype(cx, dtype, &format!("`{role}`"));
+                }
+                Some(expected) if expected != dtype => cx.operand_error(
+                    role,
+                    format!("must be a register of `{expected}`, as `lhs`, found `{dtype}`"),
+                ),
+                Some(_) => {}
+            }
         }
     }
 }
