@@ -208,23 +208,29 @@ impl<'s> Builder<'_, 's> {
             None => None,
         };
         self.columns(recipe, op, order.as_deref());
-        if let Some(sizes) = &recipe.segments {
-            let roles = sizes
+        let roles: Vec<usize> = match (&recipe.segments, recipe.code) {
+            (Some(sizes), _) => sizes
                 .iter()
                 .enumerate()
-                .flat_map(|(role, &size)| (0..size.clamp(0, 1 << 16)).map(move |_| role));
-            let mut count = 0;
-            for (operand, role) in operands.iter_mut().zip(roles.clone()) {
-                operand.role = role as u8;
-                count += 1;
-            }
-            if count != operands.len() || roles.count() != count {
-                return self
-                    .src
-                    .fail(&(0..1), "operand segments do not add up to the operands");
-            }
-            self.ir.set_operands(op, &operands);
+                .flat_map(|(role, &size)| (0..size.clamp(0, 1 << 16)).map(move |_| role))
+                .collect(),
+            (None, Some(code)) => code.def().required_roles().collect(),
+            (None, None) => vec![0; operands.len()],
+        };
+        if roles.len() != operands.len() {
+            return self.src.fail(
+                &(0..1),
+                format!(
+                    "operand segments add up to {}, found {} operands",
+                    roles.len(),
+                    operands.len()
+                ),
+            );
         }
+        for (operand, role) in operands.iter_mut().zip(roles) {
+            operand.role = role as u8;
+        }
+        self.ir.set_operands(op, &operands);
         let hint = recipe.hint.as_ref().map(|hint| self.src.str(self.ir, hint));
         Ok(hint)
     }

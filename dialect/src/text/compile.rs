@@ -1581,6 +1581,10 @@ impl<'a> Compiler<'a> {
                     roles.extend((0..size).map(|_| role));
                 }
             }
+            // The sizes of an operation with regions stand behind them.
+            (Some(_), None) if op.opens == Opens::Generic => {
+                roles.extend((0..uses.len()).map(|at| at.min(usize::from(u8::MAX))));
+            }
             (Some(def), None) => {
                 roles.extend(def.required_roles().take(uses.len()));
             }
@@ -1596,6 +1600,7 @@ impl<'a> Compiler<'a> {
         for (at, ((name, span), &role)) in uses.into_iter().zip(&roles).enumerate() {
             let ty = types.get(at).copied();
             if let Some(def) = def
+                && op.opens != Opens::Generic
                 && role == def.indices_role()
             {
                 op.index_names.push(name);

@@ -603,6 +603,7 @@ impl<'t> Parser<'_, 't> {
                 if generic {
                     self.close_generic(None);
                 } else {
+                    self.skip_loc();
                     let comment = self.beside();
                     self.comments.extend(comment.map(Comment::Line));
                 }
@@ -633,6 +634,30 @@ impl<'t> Parser<'_, 't> {
                     self.ir.trivia_mut(op).closing = Some(comment);
                 }
             }
+        }
+    }
+
+    /// `loc(…)` behind a closing brace, which mlir-opt writes; it says nothing about our operations.
+    fn skip_loc(&mut self) {
+        let src = self.bytes();
+        let mut at = self.pos;
+        while matches!(src.get(at), Some(b' ' | b'\t')) {
+            at += 1;
+        }
+        if self.text[at..].starts_with("loc(") {
+            let mut depth = 0usize;
+            while let Some(&c) = src.get(at) {
+                at += 1;
+                match c {
+                    b'"' => at = super::scan::string_end(src, at - 1).unwrap_or(at),
+                    b'(' => depth += 1,
+                    b')' if depth <= 1 => break,
+                    b')' => depth -= 1,
+                    b'\n' => return,
+                    _ => {}
+                }
+            }
+            self.pos = at;
         }
     }
 
