@@ -112,6 +112,12 @@ impl Footprint {
             || self.partitions.covers(&other.partitions) && self.bytes.covers(&other.bytes)
     }
 
+    /// Whether `other` lies within the smallest rectangle around this footprint.
+    pub(super) fn hull_covers(&self, other: &Footprint) -> bool {
+        let within = |a: &StrideSet, b: &StrideSet| a.start() <= b.start() && a.end() >= b.end();
+        within(&self.partitions, &other.partitions) && within(&self.bytes, &other.bytes)
+    }
+
     /// Whether both certainly are the same bytes.
     pub fn same_as(&self, other: &Footprint) -> bool {
         if self.is_empty() || other.is_empty() {

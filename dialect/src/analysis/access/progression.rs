@@ -200,6 +200,30 @@ impl Progression {
         self
     }
 
+    /// Repetition `i` of dimension `at`, with the other dimensions.
+    pub(in super::super) fn without_dim(&self, at: usize, i: i64) -> Progression {
+        let mut one = self.clone();
+        let dim = one.dims.remove(at);
+        one.start += dim.stride * i;
+        one
+    }
+
+    /// Counted from `origin` in units that divide every member's position and every length.
+    pub(in super::super) fn divided(&self, origin: i64, unit: i64) -> Progression {
+        Progression {
+            start: (self.start - origin) / unit,
+            len: self.len / unit,
+            dims: self
+                .dims
+                .iter()
+                .map(|dim| Dim {
+                    stride: dim.stride / unit,
+                    count: dim.count,
+                })
+                .collect(),
+        }
+    }
+
     /// How many members are below `x`.
     pub fn below(&self, x: i64) -> i64 {
         let mut left = x - self.start;

@@ -213,7 +213,7 @@ impl StrideSet {
         Some(count.total)
     }
 
-    /// Number of shared members; `None` past [`STEPS`] steps.
+    /// Number of shared members; `None` past a fixed number of steps.
     pub fn common(&self, other: &StrideSet) -> Option<i64> {
         self.shared(other, i64::MAX)
     }

@@ -1,0 +1,85 @@
+//! The memory index on one location: `fan`, `fan-wide` and `stride` of the workload list, and
+//! growth.
+
+use bir_dialect::analysis::access::{Footprint, StrideSet};
+use bir_dialect::analysis::index::{Effect, Event, Flow, Initial, Storage, StorageIndex};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+
+/// Slices of 8 bytes of one location, written once each, then read.
+fn fan(writers: u32, readers: u32, wide: bool) -> Storage {
+    let whole = Footprint::block(128, i64::from(writers) * 8);
+    let slice = |i: u32| Footprint {
+        partitions: StrideSet::run(0, 128),
+        bytes: StrideSet::run(i64::from(i) * 8, 8),
+    };
+    let footprints = (0..writers).map(slice).chain([whole.clone()]).collect();
+    let writes = (0..writers).map(|i| Event::plain(i, Effect::WRITE, i));
+    let reads = (0..readers).map(|i| {
+        let print = if wide { writers } else { i % writers };
+        Event::plain(writers + i, Effect::READ, print)
+    });
+    Storage {
+        whole,
+        initial: Initial::Undefined,
+        footprints,
+        events: writes.chain(reads).collect(),
+        partial: Vec::new(),
+        to_end: false,
+    }
+}
+
+/// Every second column of 512 columns in rows of one partition each, in turn.
+fn stride(events: u32) -> Storage {
+    let mut footprints = Vec::new();
+    for partition in 0..128 {
+        for column in 0..2 {
+            let bytes = StrideSet::strided(column * 4, 4, [(8, 256)]);
+            footprints.push(Footprint {
+                partitions: StrideSet::run(partition, 1),
+                bytes: bytes.unwrap_or_else(StrideSet::empty),
+            });
+        }
+    }
+    let effect = |i| {
+        if i / 256 % 2 == 0 {
+            Effect::WRITE
+        } else {
+            Effect::READ
+        }
+    };
+    Storage {
+        whole: Footprint::block(128, 2048),
+        initial: Initial::Undefined,
+        footprints,
+        events: (0..events)
+            .map(|i| Event::plain(i, effect(i), i % 256))
+            .collect(),
+        partial: Vec::new(),
+        to_end: false,
+    }
+}
+
+fn bench(c: &mut Criterion) {
+    let flow = Flow::straight();
+    let mut group = c.benchmark_group("index");
+    group.sample_size(20);
+    let mut run = |name: &str, storage: &Storage| {
+        let events = storage.events.len() as u64;
+        group.throughput(Throughput::Elements(events));
+        group.bench_with_input(BenchmarkId::new(name, events), storage, |b, storage| {
+            let make = || storage.clone();
+            let build = |storage| StorageIndex::build(storage, &flow);
+            b.iter_batched(make, build, BatchSize::LargeInput);
+        });
+    };
+    run("fan", &fan(21_504, 72_074, false));
+    run("fan-wide", &fan(21_504, 72_074, true));
+    run("stride", &stride(100_000));
+    for scale in [1, 10, 100] {
+        run("growth", &fan(1_000 * scale, 3_000 * scale, false));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);
