@@ -55,5 +55,5 @@ pub fn print(ir: &Ir, file: SourceFile<'_>, diags: &Diagnostics, style: ReportSt
 
 /// Prints a message that belongs to no place in a file.
 pub fn message(tool: &str, text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{tool}: {text}");
+    let _ = writeln!(io::stderr().lock(), "{tool}: error: {text}");
 }

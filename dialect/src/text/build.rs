@@ -34,12 +34,12 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    fn hole(&self, hole: u16) -> Hole {
+    fn hole(&self, hole: u32) -> Hole {
         self.holes[hole as usize]
     }
 
     /// The text of a hole; for names without their sign.
-    pub(crate) fn hole_text(&self, hole: u16) -> &'a str {
+    pub(crate) fn hole_text(&self, hole: u32) -> &'a str {
         let hole = self.hole(hole);
         let start = hole.start as usize;
         &self.text[start..start + hole.len as usize]
@@ -1064,23 +1064,17 @@ impl<'s> Builder<'_, 's> {
             }
         };
         let whole = dtype.is_integer();
-        let fits = match style {
-            NumStyle::Int => whole || dtype.class() == num::DTypeClass::Packed,
-            NumStyle::Float | NumStyle::NonFinite => !whole,
-            NumStyle::Hex => true,
-        };
-        if !fits {
-            let (wanted, help) = if whole {
-                ("an integer", "write it without a decimal point".to_owned())
-            } else {
-                ("a number with a decimal point", format!("write `{text}.0`"))
-            };
+        // Integers of a float type would read back as floats of another spelling; the other way
+        // round the number itself says what is wrong.
+        if style == NumStyle::Int && dtype.is_float() {
             return Err(Some(Box::new(
                 Diagnostic::error(
                     src.span(span),
-                    format!("a literal of {dtype} must be {wanted}, found `{text}`"),
+                    format!(
+                        "a literal of {dtype} must be a number with a decimal point, found `{text}`"
+                    ),
                 )
-                .help(help),
+                .help(format!("write `{text}.0`")),
             )));
         }
         match num::parse(dtype, text) {

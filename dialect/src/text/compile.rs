@@ -201,7 +201,7 @@ impl<'a> Compiler<'a> {
             && self.holes[hole].kind == HoleKind::Int
         {
             return Ok(IntSrc::Hole {
-                hole: hole as u16,
+                hole: hole as u32,
                 negative,
             });
         }
@@ -229,7 +229,9 @@ impl<'a> Compiler<'a> {
                 let mut inner = pair.clone().into_inner();
                 let first = inner.next();
                 match first {
-                    Some(first) if first.as_rule() == Rule::number => first.into_inner().next(),
+                    Some(first) if matches!(first.as_rule(), Rule::number | Rule::truth) => {
+                        first.into_inner().next()
+                    }
                     other => other,
                 }
             }
@@ -239,13 +241,13 @@ impl<'a> Compiler<'a> {
         let style = match pair.as_rule() {
             Rule::hex => NumStyle::Hex,
             Rule::float => NumStyle::Float,
-            Rule::int => NumStyle::Int,
+            Rule::int | Rule::boolean => NumStyle::Int,
             _ => NumStyle::NonFinite,
         };
         let text = pair.as_str();
         let negative = text.starts_with('-');
         if let Some(hole) = self.hole_at(pair.as_span().start() + usize::from(negative)) {
-            let hole = hole as u16;
+            let hole = hole as u32;
             return Ok((NumSrc::Hole { hole, negative }, style));
         }
         Ok((NumSrc::Const(text.into()), style))
@@ -255,7 +257,7 @@ impl<'a> Compiler<'a> {
         // Behind the sign.
         match self.hole_at(pair.as_span().start() + 1) {
             Some(hole) => Ok(NameSrc {
-                hole: hole as u16,
+                hole: hole as u32,
                 part: None,
                 span: span_of(pair),
             }),
@@ -265,7 +267,7 @@ impl<'a> Compiler<'a> {
 
     fn string(&mut self, pair: &Pair<'_, Rule>) -> StrSrc {
         match self.hole_at(pair.as_span().start()) {
-            Some(hole) => StrSrc::Hole(hole as u16),
+            Some(hole) => StrSrc::Hole(hole as u32),
             None => {
                 let text = unescape(pair.as_str());
                 StrSrc::Const(self.ir.ctx.str(&text))
@@ -796,7 +798,7 @@ impl<'a> Compiler<'a> {
             Rule::boolean => AttrRecipe::Const(self.ir.ctx.bool_attr(pair.as_str() == "true")),
             Rule::unit => AttrRecipe::Const(self.ir.ctx.unit()),
             Rule::symbol => match self.hole_at(pair.as_span().start() + 1) {
-                Some(hole) => AttrRecipe::Symbol(hole as u16),
+                Some(hole) => AttrRecipe::Symbol(hole as u32),
                 None => return Err(self.error(&pair, "expected a symbol `@name`")),
             },
             Rule::array => {
@@ -1037,7 +1039,7 @@ impl<'a> Compiler<'a> {
 
     fn symbol(&mut self, pair: &Pair<'_, Rule>) -> SymbolSrc {
         match self.hole_at(pair.as_span().start() + 1) {
-            Some(hole) if self.holes[hole].kind == HoleKind::Name => SymbolSrc::Name(hole as u16),
+            Some(hole) if self.holes[hole].kind == HoleKind::Name => SymbolSrc::Name(hole as u32),
             Some(hole) => {
                 let hole = self.holes[hole];
                 let start = hole.start as usize - self.base;
@@ -1182,6 +1184,15 @@ impl<'a> Compiler<'a> {
                             part,
                             format!("`{}` defines {limit} results, found {}", def.name, op.results.len()),
                         ));
+                    }
+                }
+                Rule::words => {
+                    let mut words = part.clone().into_inner().peekable();
+                    for &attr in std::mem::take(&mut sides.head_words) {
+                        self.enum_word(&mut op, def, attr, &mut words)?;
+                    }
+                    if let Some(extra) = words.next() {
+                        return Err(self.unknown_word(&extra, def, true));
                     }
                 }
                 Rule::left | Rule::right => {

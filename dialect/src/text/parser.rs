@@ -761,13 +761,6 @@ impl<'t> Parser<'_, 't> {
             self.after_statement = true;
             return;
         };
-        if self.scanned.holes.len() > usize::from(u16::MAX) {
-            self.report(Diagnostic::error(
-                Place::Span(start..self.scanned.end),
-                "a statement has at most 65535 names and numbers",
-            ));
-            return;
-        }
         match self.recipe(end, None) {
             Ok((recipe, known)) => self.apply(recipe, known, end),
             Err(diagnostic) => {

@@ -22,14 +22,14 @@ pub(crate) type Span = Range<u32>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum IntSrc {
     Const(i64),
-    Hole { hole: u16, negative: bool },
+    Hole { hole: u32, negative: bool },
 }
 
 /// A number, as text.
 #[derive(Clone, Debug)]
 pub(crate) enum NumSrc {
     Const(Box<str>),
-    Hole { hole: u16, negative: bool },
+    Hole { hole: u32, negative: bool },
 }
 
 /// How a number is written.
@@ -49,13 +49,13 @@ pub(crate) enum NumStyle {
 #[derive(Clone, Debug)]
 pub(crate) enum StrSrc {
     Const(Str),
-    Hole(u16),
+    Hole(u32),
 }
 
 /// A name, with its `#n` where it is one of several results.
 #[derive(Clone, Debug)]
 pub(crate) struct NameSrc {
-    pub(crate) hole: u16,
+    pub(crate) hole: u32,
     pub(crate) part: Option<IntSrc>,
     pub(crate) span: Span,
 }
@@ -146,7 +146,7 @@ pub(crate) enum AttrRecipe {
     Int(IntSrc, Type),
     Number(NumSrc, NumStyle, LitType),
     Str(StrSrc),
-    Symbol(u16),
+    Symbol(u32),
     Array(Vec<AttrRecipe>),
     Dict(Vec<(Str, AttrRecipe)>),
     Sem(IntSrc, SemOp, IntSrc, SemEvent),
@@ -250,7 +250,7 @@ pub(crate) struct OpRecipe {
 /// The name of a module or function.
 #[derive(Clone, Debug)]
 pub(crate) enum SymbolSrc {
-    Name(u16),
+    Name(u32),
     Text(Box<str>),
 }
 

@@ -306,8 +306,9 @@ impl Printer<'_> {
             self.out.push_str(" = ");
         }
         self.out.push_str(def.name);
-        let view = OpView::new(self.ir, op);
-        let mut head = def.words;
+        for &attr in def.words {
+            self.word(op, def, attr, said);
+        }
         let mut separator = " ";
         for left in [true, false] {
             if !left {
@@ -336,15 +337,12 @@ impl Printer<'_> {
                 while let Some(what) = at {
                     self.out.push_str(separator);
                     separator = ", ";
-                    for &attr in std::mem::take(&mut head) {
-                        self.word(op, def, attr, said);
-                    }
                     if let Some(keyword) = role.keyword {
                         self.out.push_str(keyword);
-                        self.out.push(' ');
                         for &attr in role.words {
                             self.word(op, def, attr, said);
                         }
+                        self.out.push(' ');
                     } else if skipped {
                         // An absent role before it: only the name tells which this is.
                         self.out.push_str(role.name);
@@ -368,7 +366,6 @@ impl Printer<'_> {
                 }
             }
         }
-        let _ = view;
     }
 
     /// What stands in a role, if the text can say it as an operand.
@@ -455,8 +452,8 @@ impl Printer<'_> {
             _ => false,
         };
         if known {
-            self.out.push_str(text);
             self.out.push(' ');
+            self.out.push_str(text);
             said.extend(self.ir.ctx.find_str(attr));
         }
     }
