@@ -13,7 +13,7 @@ pub(super) fn placement_fault(mem: &MemType<'_>, at: Placement, target: Target) 
             let end = address.saturating_add(bytes);
             return (end > target.dram_bytes()).then(|| {
                 format!(
-                    "ends at address {end:#x}, but `dram` of {target} has {:#x} bytes",
+                    "ends at address {end:#x}, but `dram` of `{target}` has {:#x} bytes",
                     target.dram_bytes()
                 )
             });
@@ -52,10 +52,17 @@ pub(super) fn placement_fault(mem: &MemType<'_>, at: Placement, target: Target) 
             return Some("names a bank, but `sbuf` takes a byte".to_owned());
         }
     };
+    let size = u64::from(mem.dtype.size_bytes());
+    if byte % size != 0 {
+        return Some(format!(
+            "is at byte {byte:#x}, no multiple of the {size} bytes of an element"
+        ));
+    }
     let end = byte.saturating_add(bytes);
     if end > limit {
         return Some(format!(
-            "covers bytes {byte} to {end} of each partition, but a partition of `{space}` of {target} has {limit}"
+            "covers bytes {byte} to {} of each partition, but a partition of `{space}` of `{target}` has {limit}",
+            end - 1
         ));
     }
     let last = u64::from(partition).saturating_add(mem.partitions());
