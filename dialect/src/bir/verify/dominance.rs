@@ -64,6 +64,37 @@ impl Dominators {
     }
 }
 
+/// Blocks of a region in an order in which control may flow, the unreachable ones left out.
+pub(super) fn flow_order(ir: &Ir, region: Region) -> Vec<Block> {
+    let blocks: Vec<Block> = ir.blocks(region).collect();
+    if blocks.len() < 2 {
+        return blocks;
+    }
+    let mut number: HashMap<Block, u32, foldhash::fast::FixedState> = HashMap::default();
+    number.extend(
+        blocks
+            .iter()
+            .enumerate()
+            .map(|(i, &block)| (block, i as u32)),
+    );
+    let successors: Vec<Vec<u32>> = blocks
+        .iter()
+        .map(|&block| {
+            let targets = ir.terminator(block).map_or(&[][..], |op| ir.successors(op));
+            targets
+                .iter()
+                .rev()
+                .filter_map(|target| number.get(target).copied())
+                .collect()
+        })
+        .collect();
+    postorder(&successors)
+        .iter()
+        .rev()
+        .map(|&at| blocks[at as usize])
+        .collect()
+}
+
 fn postorder(successors: &[Vec<u32>]) -> Vec<u32> {
     let mut seen = vec![false; successors.len()];
     let mut order = Vec::with_capacity(successors.len());

@@ -6,7 +6,9 @@
 //! * `operands` – roles, kinds, spaces, dtypes, shapes, engines;
 //! * `attributes` – names and types of attributes;
 //! * `bounds` – accesses at both extremes of every loop, partition windows, encodings;
-//! * `checks` – constraints of single ops, named by the op table.
+//! * `checks` – constraints of single ops, named by the op table;
+//! * `defined`, `lifetimes`, `tokens` – at [`Level::Full`]: what memory holds where it is read,
+//!   placed locations that overlap, semaphores.
 //!
 //! Invariants:
 //! * what is checked of an instruction by itself depends only on its op, dictionary, target, and per
@@ -17,12 +19,16 @@
 mod attributes;
 mod bounds;
 pub mod checks;
+mod cover;
+mod defined;
 mod dominance;
 mod driver;
 mod facts;
+mod lifetimes;
 mod operands;
 mod placement;
 mod structure;
+mod tokens;
 mod words;
 
 use super::access::Access;

@@ -8,6 +8,7 @@ use super::super::program::{self, Dep, symbol_name};
 use super::super::space::Target;
 use super::super::types::is_index;
 use super::super::view::OpView;
+use super::Level;
 use super::dominance::Dominators;
 use super::driver::{NONE, Verifier};
 use super::words::{counted, symbol_text, value_text};
@@ -28,6 +29,8 @@ pub(super) struct Program {
     blocks: Vec<u32>,
     /// Instruction numbers of the function being walked.
     ids: HashMap<u32, Op, foldhash::fast::FixedState>,
+    /// Findings before the function.
+    errors: usize,
     /// Whether any instruction of it has dependences.
     has_deps: bool,
 }
@@ -148,6 +151,7 @@ impl Verifier<'_> {
         self.program.locations.clear();
         self.program.blocks.clear();
         self.program.ids.clear();
+        self.program.errors = self.diags.errors();
         self.check_name(op, "function", |program| &mut program.functions);
     }
 
@@ -157,6 +161,10 @@ impl Verifier<'_> {
             functions.push((op, blocks));
         }
         self.check_deps(op);
+        if self.options.level == Level::Full && self.diags.errors() == self.program.errors {
+            super::defined::check(self.ir, op, self.diags);
+            super::tokens::check(self.ir, op, self.target, self.diags);
+        }
     }
 
     fn check_alloc_place(&mut self, op: Op) {

@@ -1,0 +1,571 @@
+//! Definedness: no read of bytes that no earlier write covers, and every output written in full.
+//!
+//! Formally: walk the instructions in program order, blocks in an order in which control may flow,
+//! loop bodies once at their first iteration; a write defines its bytes, at a loop's end those of all
+//! its iterations; a read whose bytes are not defined is a finding, one per location. Inputs,
+//! constants and what other cores write are defined. What cannot be followed (a register bound, an
+//! indexed or predicated write, an access too fine) counts as defining, never as undefined.
+
+use hashbrown::{HashMap, HashSet};
+use smallvec::SmallVec;
+
+use super::super::access::{Access, Target};
+use super::super::attrs::Accumulate;
+use super::super::ops::{Kind, OpCode, OpDef, OperandDef, Trait};
+use super::super::program::names;
+use super::super::space::Space;
+use super::super::types::MemType;
+use super::super::view::OpView;
+use super::bounds::{loop_of, loop_range};
+use super::cover::{Cover, Gap, Rect, Runs, runs};
+use super::dominance::flow_order;
+use super::lifetimes::Lifetimes;
+use super::words::{symbol_text, value_text};
+use crate::ir::{Annot, AttrView, Ir, Op, OperandData, Str, Value, Visit};
+use crate::text::diag::{Diagnostic, Diagnostics, Part, Place};
+
+type Fixed = foldhash::fast::FixedState;
+
+/// What is known of a location.
+struct Location {
+    value: Value,
+    alloc: Op,
+    rows: i64,
+    width: i64,
+    /// `None` where every byte is defined.
+    cover: Option<Cover>,
+    is_written: bool,
+    is_output: bool,
+    is_reported: bool,
+}
+
+pub(super) struct Definedness<'a> {
+    ir: &'a Ir,
+    diags: &'a mut Diagnostics,
+    locations: Vec<Location>,
+    slots: HashMap<Value, usize, Fixed>,
+    open: HashSet<Op, Fixed>,
+    /// Writes to repeat for all iterations when a loop ends.
+    pending: HashMap<Op, Vec<(Op, usize)>, Fixed>,
+    lifetimes: Lifetimes,
+}
+
+/// Checks a function, and that placed locations that overlap are never live together.
+pub(super) fn check(ir: &Ir, function: Op, diags: &mut Diagnostics) {
+    let mut walk = Definedness {
+        ir,
+        diags,
+        locations: Vec::new(),
+        slots: HashMap::default(),
+        open: HashSet::default(),
+        pending: HashMap::default(),
+        lifetimes: Lifetimes::default(),
+    };
+    walk.function(function);
+}
+
+impl Definedness<'_> {
+    fn function(&mut self, function: Op) {
+        let ir = self.ir;
+        let Some(&region) = ir.regions(function).first() else {
+            return;
+        };
+        let Some(entry) = ir.entry(region) else {
+            return;
+        };
+        for op in ir.block_ops(entry) {
+            if OpCode::of(ir, op) == Some(OpCode::Alloc) {
+                self.declare(op);
+            }
+        }
+        self.alias();
+        for block in flow_order(ir, region) {
+            for op in ir.block_ops(block) {
+                if ir.regions(op).is_empty() {
+                    self.instruction(op);
+                } else {
+                    self.nested(op);
+                }
+            }
+        }
+        for slot in 0..self.locations.len() {
+            self.output(function, slot);
+        }
+        self.lifetimes.check(ir, self.diags);
+    }
+
+    fn nested(&mut self, op: Op) {
+        let ir = self.ir;
+        let mut walk = ir.walk_visits(op);
+        while let Some(visit) = walk.next() {
+            match visit {
+                Visit::Enter(op) if ir.regions(op).is_empty() => self.instruction(op),
+                Visit::Enter(op) => {
+                    let never = OpCode::of(ir, op) == Some(OpCode::Loop)
+                        && loop_range(ir, op).is_some_and(|range| range.trips == Some(0));
+                    if never {
+                        walk.skip_regions(op);
+                    }
+                    self.open.insert(op);
+                    self.lifetimes.enter(op);
+                }
+                Visit::Leave(op) => {
+                    self.open.remove(&op);
+                    self.lifetimes.leave();
+                    for (write, position) in self.pending.remove(&op).unwrap_or_default() {
+                        self.define(write, position, Some(op));
+                    }
+                }
+            }
+        }
+    }
+
+    fn declare(&mut self, alloc: Op) {
+        let ir = self.ir;
+        let Some(value) = ir.result(alloc) else {
+            return;
+        };
+        let Some(mem) = MemType::get(&ir.ctx, ir.value_type(value)) else {
+            return;
+        };
+        let view = OpView::new(ir, alloc);
+        let kind = view.word("kind").unwrap_or("internal");
+        let is_shared = view.word("space") == Some("shared");
+        let elsewhere = is_shared
+            || ir.attr(alloc, "written_by_core").is_some()
+            || ir.attr(alloc, "remote_target").is_some();
+        let is_defined =
+            elsewhere || view.flag("boundary") || matches!(kind, "input" | "inout" | "const");
+        let (rows, width) = match mem.space {
+            Space::Dram => {
+                let last = mem.dims.last().copied().unwrap_or(1);
+                let width = last.saturating_mul(u64::from(mem.dtype.size_bytes()));
+                let bytes = mem.bytes().unwrap_or(0);
+                (bytes.checked_div(width).unwrap_or(0), width)
+            }
+            _ => (mem.partitions(), mem.free_bytes().unwrap_or(0)),
+        };
+        let (rows, width) = (rows as i64, width as i64);
+        self.slots.insert(value, self.locations.len());
+        self.locations.push(Location {
+            value,
+            alloc,
+            rows,
+            width,
+            cover: (!is_defined && rows > 0 && width > 0).then(|| Cover::new(rows, width)),
+            is_written: false,
+            is_output: kind == "output" && !elsewhere,
+            is_reported: false,
+        });
+        self.lifetimes.declare(ir, alloc, value, &mem);
+    }
+
+    /// Locations that share their bytes are one.
+    fn alias(&mut self) {
+        let ir = self.ir;
+        let mut by_name: HashMap<Str, usize, Fixed> = HashMap::default();
+        for (slot, location) in self.locations.iter().enumerate() {
+            if let Some(name) = ir.value_name(location.value) {
+                by_name.insert(name, slot);
+            }
+        }
+        for slot in 0..self.locations.len() {
+            let alloc = self.locations[slot].alloc;
+            let Some(attr) = ir.attr(alloc, "must_alias") else {
+                continue;
+            };
+            let other = match ir.ctx.attr(attr) {
+                AttrView::Symbol(name) => by_name.get(&name).copied(),
+                _ => None,
+            };
+            let Some(other) = other else {
+                let message = format!(
+                    "location {} must alias {}, which its function does not have",
+                    value_text(ir, self.locations[slot].value),
+                    super::words::attr_text(&ir.ctx, attr)
+                );
+                self.diags
+                    .push(Diagnostic::error(Place::Op(alloc, Part::Whole), message));
+                continue;
+            };
+            let (a, b) = (&self.locations[slot], &self.locations[other]);
+            let same = (a.rows, a.width) == (b.rows, b.width);
+            let defined = !same || a.cover.is_none() || b.cover.is_none();
+            if defined {
+                self.locations[slot].cover = None;
+                self.locations[other].cover = None;
+            }
+            let is_output = self.locations[slot].is_output;
+            self.locations[other].is_output |= is_output;
+            self.locations[slot].is_output = false;
+            let value = self.locations[slot].value;
+            self.slots.insert(value, other);
+        }
+    }
+
+    fn instruction(&mut self, op: Op) {
+        let ir = self.ir;
+        let Some(code) = OpCode::of(ir, op) else {
+            return;
+        };
+        let def = code.def();
+        if def.engines.is_none() || code == OpCode::CoreBarrier {
+            return;
+        }
+        let at = self.lifetimes.step();
+        for (position, operand) in ir.operands(op).iter().enumerate() {
+            let Some(entry) = def.operands.get(usize::from(operand.role)) else {
+                continue;
+            };
+            let Some(&slot) = self.slots.get(&operand.value) else {
+                continue;
+            };
+            if !entry.writes() {
+                self.lifetimes.touch(operand.value, at, false);
+            }
+            if is_read(ir, op, code, entry) {
+                self.read(op, code, def, entry, position, operand, slot);
+            }
+        }
+        for (position, operand) in ir.operands(op).iter().enumerate() {
+            let Some(entry) = def.operands.get(usize::from(operand.role)) else {
+                continue;
+            };
+            let Some(&slot) = self.slots.get(&operand.value) else {
+                continue;
+            };
+            if !entry.writes() {
+                continue;
+            }
+            let overwrites = entry.kind == Kind::Out
+                && operand.annot == Annot::UNIT
+                && !is_read(ir, op, code, entry);
+            self.lifetimes.touch(operand.value, at, overwrites);
+            let location = &mut self.locations[slot];
+            location.is_written = true;
+            if location.cover.is_none() {
+                continue;
+            }
+            if has_offset(ir, op, def, entry) {
+                location.cover = None;
+                continue;
+            }
+            self.define(op, position, None);
+            self.remember(op, position, operand);
+        }
+    }
+
+    /// Lets the loops whose indices move a write repeat it when they end.
+    fn remember(&mut self, op: Op, position: usize, operand: &OperandData) {
+        let ir = self.ir;
+        let Some(access) = resolve(ir, operand) else {
+            return;
+        };
+        for term in &access.terms {
+            let index = OpView::new(ir, op).indices().nth(usize::from(term.index));
+            let Some(around) = index.and_then(|index| loop_of(ir, index)) else {
+                continue;
+            };
+            let writes = self.pending.entry(around).or_default();
+            if writes.last() != Some(&(op, position)) {
+                writes.push((op, position));
+            }
+        }
+    }
+
+    /// Defines the bytes a write touches: over all iterations of loops that have ended, `ended` being
+    /// the last of them, in the first iteration of loops that are open.
+    fn define(&mut self, op: Op, position: usize, ended: Option<Op>) {
+        let ir = self.ir;
+        let Some(operand) = ir.operands(op).get(position) else {
+            return;
+        };
+        let Some(&slot) = self.slots.get(&operand.value) else {
+            return;
+        };
+        if self.locations[slot].cover.is_none() {
+            return;
+        }
+        let rects = self.rects(op, operand, slot, ended.is_some());
+        let location = &mut self.locations[slot];
+        match (rects, &mut location.cover) {
+            (Some(rects), Some(cover)) => {
+                for rect in &rects {
+                    cover.add(rect);
+                }
+                if cover.is_full() {
+                    location.cover = None;
+                }
+            }
+            _ => location.cover = None,
+        }
+    }
+
+    /// The bytes of an access; `None` where they cannot be followed.
+    fn rects(
+        &self,
+        op: Op,
+        operand: &OperandData,
+        slot: usize,
+        over_ended: bool,
+    ) -> Option<SmallVec<[Rect; 1]>> {
+        let ir = self.ir;
+        let mem = MemType::get(&ir.ctx, ir.value_type(operand.value))?;
+        let access = Access::resolve(&ir.ctx, &mem, operand.annot);
+        let size = i64::from(access.dtype.size_bytes());
+        let mut start = access.offset.checked_mul(size)?;
+        let mut row = access.window.map_or(0, |window| window.start);
+        let mut dims: SmallVec<[(i64, u64); 8]> = SmallVec::new();
+        let mut row_dims: SmallVec<[(i64, u64); 4]> = SmallVec::new();
+        for pair in &access.pairs {
+            dims.push((pair.step.checked_mul(size)?, pair.count));
+        }
+        for term in &access.terms {
+            let index = OpView::new(ir, op).indices().nth(usize::from(term.index))?;
+            let around = loop_of(ir, index)?;
+            let range = loop_range(ir, around)?;
+            let first = i64::try_from(range.first).ok()?;
+            let moved = term.coef.checked_mul(first)?;
+            let stride = term.coef.checked_mul(i64::try_from(range.step).ok()?)?;
+            let trips = match self.open.contains(&around) || !over_ended {
+                true => 1,
+                false => range.trips?,
+            };
+            match term.target {
+                Target::Offset => {
+                    start = start.checked_add(moved.checked_mul(size)?)?;
+                    dims.push((stride.checked_mul(size)?, trips));
+                }
+                Target::Partition => {
+                    row = row.checked_add(moved)?;
+                    row_dims.push((stride, trips));
+                }
+            }
+        }
+        if let Some(window) = access.window {
+            row_dims.push((1, window.count));
+            let rect = Rect {
+                rows: runs(row, 1, row_dims)?,
+                cols: runs(start, size, dims)?,
+            };
+            return Some(SmallVec::from_iter([rect]));
+        }
+        dram_rects(start, size, &dims, self.locations[slot].width)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn read(
+        &mut self,
+        op: Op,
+        code: OpCode,
+        def: &OpDef,
+        entry: &OperandDef,
+        position: usize,
+        operand: &OperandData,
+        slot: usize,
+    ) {
+        let ir = self.ir;
+        let location = &self.locations[slot];
+        let Some(cover) = &location.cover else { return };
+        if location.is_reported {
+            return;
+        }
+        let name = value_text(ir, operand.value);
+        let what = if !location.is_written {
+            name.clone()
+        } else if is_loose(ir, op, def, entry) {
+            return;
+        } else {
+            let Some(rects) = self.rects(op, operand, slot, false) else {
+                return;
+            };
+            let Some(gap) = rects.iter().find_map(|rect| cover.gap(rect)) else {
+                return;
+            };
+            let whole = gap.cols == (0, location.width);
+            format!("{} of {name}", gap_text(ir, operand.value, &gap, whole))
+        };
+        let accumulates = code.def().attr("accumulate").is_some() && entry.kind == Kind::Out;
+        let (message, help) = if accumulates {
+            (
+                format!("`{}` accumulates onto {what}, which nothing has overwritten", def.name),
+                Some(
+                    "the first of a group has no `accumulate`; in a loop, `accumulate = unless_first(%k)`"
+                        .to_owned(),
+                ),
+            )
+        } else {
+            (
+                format!(
+                    "operand `{}` of `{}` reads {what}, which nothing has written",
+                    entry.name, def.name
+                ),
+                None,
+            )
+        };
+        let alloc = location.alloc;
+        self.diags.push(
+            Diagnostic::error(Place::Op(op, Part::Operand(position)), message)
+                .related(
+                    Place::Op(alloc, Part::Whole),
+                    format!("{name} is declared here"),
+                )
+                .maybe_help(help),
+        );
+        self.locations[slot].is_reported = true;
+    }
+
+    fn output(&mut self, function: Op, slot: usize) {
+        let ir = self.ir;
+        let location = &self.locations[slot];
+        let Some(cover) = location.cover.as_ref().filter(|_| location.is_output) else {
+            return;
+        };
+        let name = value_text(ir, location.value);
+        let whole = Rect {
+            rows: Runs::from_slice(&[(0, location.rows)]),
+            cols: Runs::from_slice(&[(0, location.width)]),
+        };
+        let message = if location.is_written {
+            let Some(gap) = cover.gap(&whole) else { return };
+            let full = gap.cols == (0, location.width);
+            format!(
+                "{} of output {name} of {} are never written",
+                gap_text(ir, location.value, &gap, full),
+                symbol_text(ir, function)
+            )
+        } else {
+            format!(
+                "output {name} of {} is never written",
+                symbol_text(ir, function)
+            )
+        };
+        self.diags.push(Diagnostic::error(
+            Place::Op(location.alloc, Part::Whole),
+            message,
+        ));
+    }
+}
+
+/// The rectangles of a walk through rows of `width` bytes.
+fn dram_rects(
+    start: i64,
+    size: i64,
+    dims: &[(i64, u64)],
+    width: i64,
+) -> Option<SmallVec<[Rect; 1]>> {
+    // Steps by whole rows on one side, steps within a row on the other.
+    let (row_dims, col_dims): (SmallVec<[(i64, u64); 4]>, SmallVec<[(i64, u64); 4]>) = dims
+        .iter()
+        .filter(|dim| dim.1 != 1)
+        .copied()
+        .partition(|dim| dim.0 % width == 0);
+    let cols = runs(start.rem_euclid(width), size, col_dims)?;
+    let fits = cols.iter().all(|run| run.0 >= 0 && run.1 <= width);
+    if fits {
+        let rows = runs(
+            start.div_euclid(width),
+            1,
+            row_dims.iter().map(|dim| (dim.0 / width, dim.1)),
+        )?;
+        return Some(SmallVec::from_iter([Rect { rows, cols }]));
+    }
+    let mut rects = SmallVec::new();
+    for (from, to) in runs(start, size, dims.iter().copied())? {
+        let mut at = from;
+        while at < to {
+            let (row, col) = (at.div_euclid(width), at.rem_euclid(width));
+            let full = if col == 0 { (to - at) / width } else { 0 };
+            let (rows, end) = if full > 0 {
+                ((row, row + full), width)
+            } else {
+                ((row, row + 1), width.min(col + (to - at)))
+            };
+            rects.push(Rect {
+                rows: Runs::from_slice(&[rows]),
+                cols: Runs::from_slice(&[(col, end)]),
+            });
+            at += (rows.1 - rows.0 - 1) * width + (end - col);
+        }
+    }
+    Some(rects)
+}
+
+fn resolve(ir: &Ir, operand: &OperandData) -> Option<Access> {
+    let mem = MemType::get(&ir.ctx, ir.value_type(operand.value))?;
+    Some(Access::resolve(&ir.ctx, &mem, operand.annot))
+}
+
+/// Whether an instruction uses what an operand held before.
+fn is_read(ir: &Ir, op: Op, code: OpCode, entry: &OperandDef) -> bool {
+    match entry.kind {
+        Kind::In | Kind::Imm(_) => true,
+        Kind::InOut => match code {
+            OpCode::CopyPredicated | OpCode::DmaScatterAdd | OpCode::DmaGatherAdd => true,
+            OpCode::AllGatherV | OpCode::AllToAllV => true,
+            // The others leave what they do not write, which may stay undefined.
+            _ => false,
+        },
+        Kind::Out => {
+            let accumulates = code
+                .def()
+                .attr("accumulate")
+                .is_some_and(|attr| matches!(attr.ty, super::super::ops::AttrType::Accumulate));
+            accumulates
+                && entry.name == "dst"
+                && Accumulate::get(&ir.ctx, ir.ctx.dict_get(ir.dict(op), names::ACCUMULATE))
+                    == Some(Accumulate::Yes)
+        }
+        _ => false,
+    }
+}
+
+fn has_role(ir: &Ir, op: Op, def: &OpDef, name: &str) -> bool {
+    def.find_role(name)
+        .is_some_and(|role| ir.operands(op).iter().any(|o| usize::from(o.role) == role))
+}
+
+/// Whether a register decides where an operand is written.
+fn has_offset(ir: &Ir, op: Op, def: &OpDef, entry: &OperandDef) -> bool {
+    def.has(Trait::Dynamic)
+        && entry.name == "dst"
+        && (has_role(ir, op, def, "dst_offset")
+            || (entry.kind == Kind::InOut && has_role(ir, op, def, "offset")))
+}
+
+/// Whether data decides which part of an operand is read.
+fn is_loose(ir: &Ir, op: Op, def: &OpDef, entry: &OperandDef) -> bool {
+    def.has(Trait::Dynamic)
+        && matches!(entry.name, "src" | "dst")
+        && ["index", "src_index", "dst_index", "offset", "src_offset"]
+            .iter()
+            .any(|name| has_role(ir, op, def, name))
+}
+
+/// "partitions 64 to 127", "elements 0 to 3 of partitions 64 to 127"
+fn gap_text(ir: &Ir, value: Value, gap: &Gap, whole_rows: bool) -> String {
+    let Some(mem) = MemType::get(&ir.ctx, ir.value_type(value)) else {
+        return "bytes".to_owned();
+    };
+    let size = i64::from(mem.dtype.size_bytes());
+    let span = |noun: &str, (from, to): (i64, i64)| match to - from {
+        1 => format!("{noun} {from}"),
+        _ => format!("{noun}s {from} to {}", to - 1),
+    };
+    let rows = match mem.space {
+        Space::Dram => span("row", gap.rows),
+        _ => span("partition", gap.rows),
+    };
+    let is_flat = mem.space == Space::Dram && mem.dims.len() < 2;
+    let cols = span(
+        "element",
+        (gap.cols.0 / size, (gap.cols.1 + size - 1) / size),
+    );
+    if is_flat {
+        cols
+    } else if whole_rows {
+        rows
+    } else {
+        format!("{cols} of {rows}")
+    }
+}

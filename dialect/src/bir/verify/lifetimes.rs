@@ -1,0 +1,159 @@
+//! Placed locations that overlap are never live together.
+//!
+//! Positions count instructions in program order. A location lives from its first to its last
+//! access; where a loop's body does not begin with overwriting the whole of it, its bytes may come
+//! from before or from the iteration before, so it lives through the whole loop.
+
+use hashbrown::HashMap;
+
+use super::super::attrs::Placement;
+use super::super::program::names;
+use super::super::space::Space;
+use super::super::types::MemType;
+use super::placement::{base_byte, base_partition};
+use super::words::value_text;
+use crate::ir::{Ir, Op, Value};
+use crate::text::diag::{Diagnostic, Diagnostics, Part, Place};
+
+type Fixed = foldhash::fast::FixedState;
+
+struct Placed {
+    value: Value,
+    alloc: Op,
+    space: Space,
+    partitions: (u64, u64),
+    bytes: (u64, u64),
+    live: Option<(u32, u32)>,
+    alias: bool,
+}
+
+struct Frame {
+    start: u32,
+    /// Locations touched in the loop, and whether the loop carries them.
+    touched: HashMap<usize, bool, Fixed>,
+}
+
+/// Live intervals of the placed locations of a function.
+#[derive(Default)]
+pub(super) struct Lifetimes {
+    placed: Vec<Placed>,
+    slots: HashMap<Value, usize, Fixed>,
+    frames: Vec<Frame>,
+    now: u32,
+}
+
+impl Lifetimes {
+    pub(super) fn declare(&mut self, ir: &Ir, alloc: Op, value: Value, mem: &MemType<'_>) {
+        let at = ir.ctx.dict_get(ir.dict(alloc), names::AT);
+        let Some(at) = at.and_then(|attr| Placement::get(&ir.ctx, attr)) else {
+            return;
+        };
+        let (partition, byte) = (u64::from(base_partition(at)), base_byte(at));
+        self.slots.insert(value, self.placed.len());
+        self.placed.push(Placed {
+            value,
+            alloc,
+            space: mem.space,
+            partitions: (partition, partition.saturating_add(mem.partitions())),
+            bytes: (byte, byte.saturating_add(mem.free_bytes().unwrap_or(0))),
+            live: None,
+            alias: ir.attr(alloc, "must_alias").is_some(),
+        });
+    }
+
+    /// The position of the next instruction.
+    pub(super) fn step(&mut self) -> u32 {
+        self.now += 1;
+        self.now
+    }
+
+    pub(super) fn enter(&mut self, _around: Op) {
+        self.frames.push(Frame {
+            start: self.now + 1,
+            touched: HashMap::default(),
+        });
+    }
+
+    pub(super) fn leave(&mut self) {
+        let Some(frame) = self.frames.pop() else {
+            return;
+        };
+        for (slot, carried) in frame.touched {
+            if carried {
+                self.extend(slot, frame.start);
+                self.extend(slot, self.now);
+            }
+        }
+    }
+
+    fn extend(&mut self, slot: usize, at: u32) {
+        let live = &mut self.placed[slot].live;
+        *live = Some(live.map_or((at, at), |(from, to)| (from.min(at), to.max(at))));
+    }
+
+    /// An access at a position.
+    pub(super) fn touch(&mut self, value: Value, at: u32, overwrites: bool) {
+        let Some(&slot) = self.slots.get(&value) else {
+            return;
+        };
+        self.extend(slot, at);
+        for frame in self.frames.iter_mut().rev() {
+            if frame.touched.contains_key(&slot) {
+                break;
+            }
+            frame.touched.insert(slot, !overwrites);
+        }
+    }
+
+    /// Reports overlaps, in the order in which the later location comes to life.
+    pub(super) fn check(&mut self, ir: &Ir, diags: &mut Diagnostics) {
+        let mut order: Vec<(u32, u32, usize)> = self
+            .placed
+            .iter()
+            .enumerate()
+            .filter_map(|(slot, placed)| placed.live.map(|(from, to)| (from, to, slot)))
+            .collect();
+        order.sort_unstable();
+        let mut active: Vec<(u32, usize)> = Vec::new();
+        for (from, to, slot) in order {
+            // Read and written by one instruction: the source ends where the result begins.
+            active.retain(|&(end, _)| end >= from);
+            let here = &self.placed[slot];
+            for &(end, other) in &active {
+                let there = &self.placed[other];
+                let share = end > from
+                    && here.space == there.space
+                    && meets(here.partitions, there.partitions)
+                    && meets(here.bytes, there.bytes)
+                    && !here.alias
+                    && !there.alias;
+                if share {
+                    diags.push(overlap(ir, here, there));
+                }
+            }
+            active.push((to, slot));
+        }
+    }
+}
+
+fn meets(a: (u64, u64), b: (u64, u64)) -> bool {
+    a.0 < b.1 && b.0 < a.1
+}
+
+fn overlap(ir: &Ir, here: &Placed, there: &Placed) -> Diagnostic {
+    let (name, other) = (value_text(ir, here.value), value_text(ir, there.value));
+    let from = here.bytes.0.max(there.bytes.0);
+    let to = here.bytes.1.min(there.bytes.1) - 1;
+    let mut message =
+        format!("locations {other} and {name} overlap and are live together: bytes {from} to {to}");
+    if here.space != Space::Dram {
+        let first = here.partitions.0.max(there.partitions.0);
+        let last = here.partitions.1.min(there.partitions.1) - 1;
+        message.push_str(&format!(" of partitions {first} to {last}"));
+    }
+    message.push_str(&format!(" of `{}`", here.space));
+    Diagnostic::error(Place::Op(here.alloc, Part::Whole), message).related(
+        Place::Op(there.alloc, Part::Whole),
+        format!("{other} is placed here"),
+    )
+}
