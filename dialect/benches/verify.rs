@@ -14,7 +14,10 @@ use bir_dialect::text::diag::Diagnostics;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 fn place(ir: &mut Ir, block: Block, code: OpCode, new: NewOp<'_>) -> bir_dialect::ir::Op {
-    let op = ir.create(NewOp { name: op_name(code), ..new });
+    let op = ir.create(NewOp {
+        name: op_name(code),
+        ..new
+    });
     ir.place(op, Cursor::End(block));
     op
 }
@@ -25,7 +28,10 @@ fn alloc(ir: &mut Ir, block: Block, name: &str, space: Space, dims: &[u64]) -> (
         ir,
         block,
         OpCode::Alloc,
-        NewOp { results: &[ty], ..NewOp::new(op_name(OpCode::Alloc)) },
+        NewOp {
+            results: &[ty],
+            ..NewOp::new(op_name(OpCode::Alloc))
+        },
     );
     let value = ir.result(op).unwrap();
     ir.name_value(value, name);
@@ -41,12 +47,20 @@ fn module(instructions: usize, distinct: bool) -> Ir {
         ir.ctx.dict(&[(names::SYM_NAME, name)])
     };
     let dict = named(&mut ir, "m");
-    let new = NewOp { regions: 1, dict, ..NewOp::new(op_name(OpCode::Module)) };
+    let new = NewOp {
+        regions: 1,
+        dict,
+        ..NewOp::new(op_name(OpCode::Module))
+    };
     let module = place(&mut ir, root, OpCode::Module, new);
     let region = ir.regions(module)[0];
     let body = ir.append_block(region);
     let dict = named(&mut ir, "main");
-    let new = NewOp { regions: 1, dict, ..NewOp::new(op_name(OpCode::Func)) };
+    let new = NewOp {
+        regions: 1,
+        dict,
+        ..NewOp::new(op_name(OpCode::Func))
+    };
     let func = place(&mut ir, body, OpCode::Func, new);
     let region = ir.regions(func)[0];
     let block = ir.append_block(region);
@@ -66,9 +80,17 @@ fn module(instructions: usize, distinct: bool) -> Ir {
             let access = Access {
                 dtype: DType::F32,
                 recast: false,
-                window: Some(Window { start: 0, count: 128 }),
+                window: Some(Window {
+                    start: 0,
+                    count: 128,
+                }),
                 offset: (shift + k) % 7680,
-                pairs: [Pair { step: 1, count: 256 + (shift / 7680) as u64 % 256 }].into_iter().collect(),
+                pairs: [Pair {
+                    step: 1,
+                    count: 256 + (shift / 7680) as u64 % 256,
+                }]
+                .into_iter()
+                .collect(),
                 terms: Default::default(),
             };
             let whole = Access::whole(&MemType::get(&ir.ctx, mem_ty).unwrap());
@@ -82,7 +104,15 @@ fn module(instructions: usize, distinct: bool) -> Ir {
                 recast: false,
                 window: None,
                 offset: shift % (4096 * 2048),
-                pairs: [Pair { step: 4096, count: 128 }, Pair { step: 1, count }].into_iter().collect(),
+                pairs: [
+                    Pair {
+                        step: 4096,
+                        count: 128,
+                    },
+                    Pair { step: 1, count },
+                ]
+                .into_iter()
+                .collect(),
                 terms: Default::default(),
             };
             let whole = Access::whole(&MemType::get(&ir.ctx, mem_ty).unwrap());
@@ -93,16 +123,36 @@ fn module(instructions: usize, distinct: bool) -> Ir {
         let (code, operands, dict): (OpCode, Vec<NewOperand>, Dict) = match i % 4 {
             0 => {
                 let from = dram(&mut ir, x);
-                (OpCode::Load, vec![operand(t, 0, a), operand(x, 1, from)], Dict::EMPTY)
+                (
+                    OpCode::Load,
+                    vec![operand(t, 0, a), operand(x, 1, from)],
+                    Dict::EMPTY,
+                )
             }
-            1 => (OpCode::Activation, vec![operand(u, 0, b), operand(t, 2, a)], exp),
-            2 => (OpCode::TensorTensor, vec![operand(u, 0, b), operand(u, 1, b), operand(t, 2, a)], add),
+            1 => (
+                OpCode::Activation,
+                vec![operand(u, 0, b), operand(t, 2, a)],
+                exp,
+            ),
+            2 => (
+                OpCode::TensorTensor,
+                vec![operand(u, 0, b), operand(u, 1, b), operand(t, 2, a)],
+                add,
+            ),
             _ => {
                 let to = dram(&mut ir, y);
-                (OpCode::Save, vec![operand(y, 0, to), operand(u, 1, b)], Dict::EMPTY)
+                (
+                    OpCode::Save,
+                    vec![operand(y, 0, to), operand(u, 1, b)],
+                    Dict::EMPTY,
+                )
             }
         };
-        let new = NewOp { operands: &operands, dict, ..NewOp::new(op_name(code)) };
+        let new = NewOp {
+            operands: &operands,
+            dict,
+            ..NewOp::new(op_name(code))
+        };
         place(&mut ir, block, code, new);
     }
     ir

@@ -212,8 +212,7 @@ impl Access {
         } else {
             0
         };
-        let mut head =
-            recast | (self.pairs.len() as u64) << 8 | (self.terms.len() as u64) << 16;
+        let mut head = recast | (self.pairs.len() as u64) << 8 | (self.terms.len() as u64) << 16;
         if let Some(window) = self.window {
             let (start, count) = (i16::try_from(window.start), u16::try_from(window.count));
             let (Ok(start), Ok(count)) = (start, count) else {
@@ -297,7 +296,9 @@ impl Access {
     pub fn offset_range(&self) -> (i64, i64) {
         let (mut low, mut high) = (self.offset, self.offset);
         for pair in &self.pairs {
-            let last = i64::try_from(pair.count).unwrap_or(i64::MAX).saturating_sub(1);
+            let last = i64::try_from(pair.count)
+                .unwrap_or(i64::MAX)
+                .saturating_sub(1);
             let reach = pair.step.saturating_mul(last);
             if reach < 0 {
                 low = low.saturating_add(reach);

@@ -269,9 +269,7 @@ pub fn number(ctx: &mut Context, dtype: DType, bits: u64) -> Attr {
     if dtype.is_integer() {
         let unused = 64 - 8 * dtype.size_bytes().min(8);
         let value = match dtype {
-            DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
-                ((bits << unused) as i64) >> unused
-            }
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 => ((bits << unused) as i64) >> unused,
             _ => ((bits << unused) >> unused) as i64,
         };
         ctx.typed_int(value, ty)

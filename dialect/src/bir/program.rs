@@ -137,8 +137,12 @@ pub enum DepKind {
 
 impl DepKind {
     /// All kinds in order.
-    pub const ALL: &'static [DepKind] =
-        &[DepKind::Flow, DepKind::Anti, DepKind::Output, DepKind::Ordered];
+    pub const ALL: &'static [DepKind] = &[
+        DepKind::Flow,
+        DepKind::Anti,
+        DepKind::Output,
+        DepKind::Ordered,
+    ];
 
     /// The word in text.
     pub const fn name(self) -> &'static str {
@@ -152,7 +156,10 @@ impl DepKind {
 
     /// The kind of that word.
     pub fn from_name(name: &str) -> Option<DepKind> {
-        DepKind::ALL.iter().copied().find(|kind| kind.name() == name)
+        DepKind::ALL
+            .iter()
+            .copied()
+            .find(|kind| kind.name() == name)
     }
 }
 

@@ -139,6 +139,7 @@ impl<'a> OpView<'a> {
 
     /// The engine that executes it: the one named, else the op's default; `None` for structure.
     pub fn engine(self) -> Option<Engine> {
-        self.engine_attr().or_else(|| Some(self.def()?.engines?.default))
+        self.engine_attr()
+            .or_else(|| Some(self.def()?.engines?.default))
     }
 }

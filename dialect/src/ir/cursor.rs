@@ -262,7 +262,9 @@ impl Ir {
     /// Returns whether it was removed: results used outside of it keep it in place.
     pub fn erase(&mut self, op: Op) -> bool {
         let inside: Vec<Op> = self.walk_op(op).collect();
-        let used_outside = self.results(op).any(|value| self.first_use(value).is_some());
+        let used_outside = self
+            .results(op)
+            .any(|value| self.first_use(value).is_some());
         if used_outside {
             return false;
         }
@@ -314,8 +316,10 @@ impl Ir {
         for operand in &mut operands {
             operand.value = map(operand.value);
         }
-        let results: SmallVec<[Type; 4]> =
-            self.results(op).map(|value| self.value_type(value)).collect();
+        let results: SmallVec<[Type; 4]> = self
+            .results(op)
+            .map(|value| self.value_type(value))
+            .collect();
         let successors: SmallVec<[Block; 2]> = SmallVec::from_slice(self.successors(op));
         let copy = self.create(NewOp {
             name: self.name(op),

@@ -161,7 +161,9 @@ mod tests {
     #[test]
     fn equal_strings_share_a_handle_and_survive_growth() {
         let mut strings = StrInterner::default();
-        let ids: Vec<u32> = (0..5000).map(|i| strings.intern(&format!("s{i}"))).collect();
+        let ids: Vec<u32> = (0..5000)
+            .map(|i| strings.intern(&format!("s{i}")))
+            .collect();
         for (i, &id) in ids.iter().enumerate() {
             assert_eq!(strings.get(id), format!("s{i}"));
             assert_eq!(strings.intern(&format!("s{i}")), id);

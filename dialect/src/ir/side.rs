@@ -150,7 +150,10 @@ impl Ir {
     #[inline]
     pub fn int_cell(&self, column: Column, op: Op) -> Option<u32> {
         let cells = &self.side.columns[column.index()].cells;
-        cells.get(op.index()).copied().filter(|&cell| cell != u32::MAX)
+        cells
+            .get(op.index())
+            .copied()
+            .filter(|&cell| cell != u32::MAX)
     }
 
     /// Sets or clears an integer.

@@ -1,9 +1,7 @@
 //! The tables behind the handles, and every way to read them.
 
 use super::context::{Context, OpInfo, OpTraits};
-use super::entity::{
-    Annot, Attr, Block, Dict, Loc, Op, OpName, Operand, Region, Str, Type, Value,
-};
+use super::entity::{Annot, Attr, Block, Dict, Loc, Op, OpName, Operand, Region, Str, Type, Value};
 use super::side::SideTables;
 
 /// One operand slot of an operation.

@@ -37,7 +37,11 @@ struct Args {
     output: String,
 
     /// Print the generic form, which mlir-opt and xdsl-opt read
-    #[arg(long, visible_alias = "mlir-print-op-generic", help_heading = "Printing")]
+    #[arg(
+        long,
+        visible_alias = "mlir-print-op-generic",
+        help_heading = "Printing"
+    )]
     print_op_generic: bool,
 
     /// Leave comments out of the output
@@ -74,7 +78,11 @@ struct Args {
     plain_parser: bool,
 
     /// Keep ops of unknown dialects instead of refusing them
-    #[arg(long, visible_alias = "mlir-allow-unregistered-dialect", help_heading = "Verification")]
+    #[arg(
+        long,
+        visible_alias = "mlir-allow-unregistered-dialect",
+        help_heading = "Verification"
+    )]
     allow_unregistered_dialect: bool,
 
     /// How much is verified
@@ -195,7 +203,13 @@ fn process(
     };
     let mut diags = Diagnostics::new();
     let mut ir = new_ir();
-    parse(&input.text, chunk.clone(), &mut ir, parse_options(args), &mut diags);
+    parse(
+        &input.text,
+        chunk.clone(),
+        &mut ir,
+        parse_options(args),
+        &mut diags,
+    );
     if !diags.has_errors() {
         verify(&ir, verify_options(args), &mut diags);
     }
@@ -260,13 +274,22 @@ fn round_trips(args: &Args, ir: &Ir, style: ReportStyle) -> bool {
         let file = SourceFile { name, text };
         let mut diags = Diagnostics::new();
         let mut again = new_ir();
-        parse(text, 0..text.len(), &mut again, parse_options(args), &mut diags);
+        parse(
+            text,
+            0..text.len(),
+            &mut again,
+            parse_options(args),
+            &mut diags,
+        );
         if !diags.has_errors() {
             for (before, after) in first.iter().zip(forms(&again)) {
                 if let Some(difference) = difference(before, &after) {
                     diags.push(
-                        Diagnostic::error(Place::None, format!("{name} does not read back to itself"))
-                            .note(difference),
+                        Diagnostic::error(
+                            Place::None,
+                            format!("{name} does not read back to itself"),
+                        )
+                        .note(difference),
                     );
                     break;
                 }
@@ -289,9 +312,18 @@ fn difference(before: &str, after: &str) -> Option<String> {
     let differing = lines.find(|(_, (before, after))| before != after);
     Some(match differing {
         Some((line, (before, after))) => {
-            format!("line {}: `{}` became `{}`", line + 1, before.trim(), after.trim())
+            format!(
+                "line {}: `{}` became `{}`",
+                line + 1,
+                before.trim(),
+                after.trim()
+            )
         }
-        None => format!("{} lines became {}", before.lines().count(), after.lines().count()),
+        None => format!(
+            "{} lines became {}",
+            before.lines().count(),
+            after.lines().count()
+        ),
     })
 }
 
@@ -302,8 +334,8 @@ fn show_dialect(args: &Args, op: Option<&str>) -> Result<(), String> {
             let name = name.strip_prefix("bir.").unwrap_or(name);
             let known = OpCode::ALL.iter().map(|op| op.def().name);
             let code = OpCode::from_name(name).ok_or_else(|| {
-                let help = did_you_mean(name, known)
-                    .map_or(String::new(), |help| format!("; {help}"));
+                let help =
+                    did_you_mean(name, known).map_or(String::new(), |help| format!("; {help}"));
                 format!("there is no op `{name}`{help}")
             })?;
             Some(code)

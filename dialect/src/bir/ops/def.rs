@@ -290,7 +290,9 @@ impl OpDef {
     /// As [`role`](Self::role), faster at run time.
     #[inline]
     pub fn find_role(&self, name: &str) -> Option<usize> {
-        self.operands.iter().position(|operand| operand.name == name)
+        self.operands
+            .iter()
+            .position(|operand| operand.name == name)
     }
 
     /// The number of the role in the generic form's segments.
