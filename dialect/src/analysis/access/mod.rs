@@ -88,6 +88,14 @@ impl Footprint {
         self.partitions.is_empty() || self.bytes.is_empty()
     }
 
+    /// The same bytes as an upper bound only.
+    pub(super) fn hull_only(self) -> Footprint {
+        Footprint {
+            partitions: self.partitions.inexact(),
+            bytes: self.bytes.inexact(),
+        }
+    }
+
     /// Number of bytes.
     pub fn size(&self) -> i64 {
         self.partitions.size().saturating_mul(self.bytes.size())

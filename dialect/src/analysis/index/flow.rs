@@ -5,6 +5,9 @@
 //! are disjoint; `chain` is shared by segments that always follow one another, loop boundaries
 //! between them aside, so a storage touched within one chain needs no joins.
 
+/// Loops nested deeper than this are summarised: nothing in them kills.
+pub const MAX_DEPTH: u32 = 16;
+
 /// A loop of the function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LoopId(pub u32);
@@ -17,8 +20,10 @@ pub enum LoopKind {
         /// Whether the body runs at all for certain.
         certain: bool,
     },
-    /// Branches back to an earlier block.
+    /// Branches back to an earlier block, entered at its first block only.
     Cycle,
+    /// Branches back among blocks entered in several places: nothing in it kills.
+    Tangle,
 }
 
 /// A loop: the segments of its body.
@@ -34,6 +39,8 @@ pub struct LoopSpan {
     pub depth: u32,
     /// How it comes about.
     pub kind: LoopKind,
+    /// Whether writes in it kill earlier ones: not in tangles, nor nested too deeply.
+    pub exact: bool,
 }
 
 /// A stretch of instructions.
@@ -101,6 +108,7 @@ impl Flow {
         let first = self.segments.len() as u32;
         let depth = parent.map_or(0, |outer| self.loops[outer.0 as usize].depth + 1);
         let outer = parent.is_none_or(|outer| self.certain[outer.0 as usize]);
+        let around = parent.is_none_or(|outer| self.loops[outer.0 as usize].exact);
         self.certain
             .push(outer && kind == LoopKind::Counted { certain: true });
         self.loops.push(LoopSpan {
@@ -109,6 +117,7 @@ impl Flow {
             parent,
             depth,
             kind,
+            exact: around && kind != LoopKind::Tangle && depth < MAX_DEPTH,
         });
         LoopId((self.loops.len() - 1) as u32)
     }

@@ -1,19 +1,27 @@
 //! The memory index: for every read who may have written it last, and for every write who reads it.
 //!
-//! [`StorageIndex`] works on plain events over the bytes of one storage; [`Flow`] is the control
-//! flow between them. Results depend on the order of events only, never on hashing.
+//! [`FunctionIndex`] answers for a function; it walks it once, groups accesses by the bytes they
+//! are in, and makes one [`StorageIndex`] per group. [`StorageIndex`] works on plain events over the
+//! bytes of one storage; [`Flow`] is the control flow between them. [`Live`] has the stretches
+//! locations are in use. Results depend on program order only, never on hashing.
 
 mod atoms;
 mod flow;
+mod function;
+mod live;
 mod pass;
 mod storage;
 mod tree;
 mod uses;
+mod walk;
 
 pub use atoms::{Gap, RANGE_LIMIT};
-pub use flow::{Flow, LoopId, LoopKind, LoopSpan, Segment};
+pub use flow::{Flow, LoopId, LoopKind, LoopSpan, MAX_DEPTH, Segment};
+pub use function::{Frames, FunctionIndex, Location, Undefined, Unwritten};
+pub use live::{Interval, Live, Overlap, Peak};
 pub use storage::{
-    Effect, Event, Initial, MAX_DEPTH, Reaching, Reads, Storage, StorageIndex, Uncovered, Writes,
+    Effect, Event, Initial, Reaching, Reads, Storage, StorageIndex, Uncovered, Writes,
 };
 pub use tree::Origin;
 pub use uses::Uses;
+pub use walk::Touch;

@@ -5,8 +5,8 @@
 //! end, writes that its index moved have all been made.
 
 use super::atoms::Atoms;
-use super::flow::{Flow, LoopId, LoopKind};
-use super::storage::{Event, MAX_DEPTH, Reads, Storage, Uncovered, Writes};
+use super::flow::{Flow, LoopId, LoopKind, MAX_DEPTH};
+use super::storage::{Event, Reads, Storage, Uncovered, Writes};
 use super::tree::{Node, OUTSIDE, TRANSPARENT, Tree, UNDEFINED};
 
 pub(super) fn in_one_chain(events: &[Event], flow: &Flow) -> bool {
@@ -215,7 +215,7 @@ impl<'a> Pass<'a> {
             && !self.atoms.is_hull(event.all)
             && flow.segments[event.segment as usize]
                 .innermost
-                .is_none_or(|id| flow.span(id).depth < MAX_DEPTH)
+                .is_none_or(|id| flow.span(id).exact)
     }
 
     /// What later iterations find: what the body leaves behind, on top of what was there.
@@ -259,7 +259,7 @@ impl<'a> Pass<'a> {
             }
             return;
         }
-        if span.depth >= MAX_DEPTH {
+        if !span.exact {
             return;
         }
         if certain {

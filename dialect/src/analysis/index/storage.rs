@@ -4,7 +4,7 @@
 //! * *reaching* – every event that may have written some byte of a read last. Without loops and
 //!   branches it is exact. In a loop an access stands for all its iterations, so the answer is a
 //!   superset there: a write that an index moves does not kill within the loop, and kills what came
-//!   before the loop at its end. Below [`MAX_DEPTH`] nested loops nothing kills.
+//!   before the loop at its end. Below [`MAX_DEPTH`](super::MAX_DEPTH) nested loops nothing kills.
 //! * *uncovered* – bytes of a read that no write may have covered on some path, loops making one
 //!   trip: exact for the first iteration.
 //!
@@ -17,9 +17,6 @@ use super::flow::{Flow, LoopId};
 use super::pass::{Mode, Parts, Pass, in_one_chain, moved_writes};
 use super::tree::{Marks, Node, OUTSIDE, Origin, Tree, UNDEFINED, View};
 use super::uses::Uses;
-
-/// Loops nested deeper than this are summarised: nothing in them kills.
-pub const MAX_DEPTH: u32 = 16;
 
 /// How an event reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -388,6 +385,11 @@ impl StorageIndex {
             }
         }
         false
+    }
+
+    /// Whether a footprint is all bytes of the storage.
+    pub(super) fn is_everything(&self, footprint: u32) -> bool {
+        self.atoms.ranges(footprint) == [(0, self.atoms.count())] && !self.atoms.is_hull(footprint)
     }
 
     /// The way back: which reads a definition reaches. Costs O(nodes) once.

@@ -1,0 +1,473 @@
+//! One walk over a function: its control flow, and every operand that touches memory.
+//!
+//! Blocks are visited in reverse postorder of their region, so that all predecessors but loops come
+//! first; unreachable blocks come last, without predecessors. Nothing here recurses.
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+use super::flow::{Flow, LoopId, LoopKind};
+use super::storage::{Effect, Reads, Writes};
+use crate::analysis::access::LoopRange;
+use crate::bir::attrs::Accumulate;
+use crate::bir::ops::{Kind, OpCode, OpDef, Trait};
+use crate::bir::program::names;
+use crate::bir::types::MemType;
+use crate::ir::{Block, Ir, Op, Operand, Region, Value};
+
+/// An operand that touches memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Touch {
+    /// The instruction.
+    pub op: Op,
+    /// The operand.
+    pub operand: Operand,
+    /// The location, as a number in [`FunctionIndex::locations`](super::FunctionIndex::locations).
+    pub location: u32,
+    /// What happens to the bytes.
+    pub effect: Effect,
+    /// Whether where in the location is decided by data: it may be anywhere.
+    pub dynamic: bool,
+    /// Number of the instruction in the order walked.
+    pub order: u32,
+    pub(super) segment: u32,
+}
+
+/// A loop with an index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoopIndex {
+    pub(super) id: LoopId,
+    /// `None` where a register holds the first value.
+    pub(super) range: Option<LoopRange>,
+}
+
+/// What the walk found.
+pub(super) struct Walked {
+    pub(super) flow: Flow,
+    /// The locations, in order.
+    pub(super) allocs: Vec<(Op, Value)>,
+    pub(super) touches: Vec<Touch>,
+    /// Per value, the loop whose index it is: a number in `loops` and one more.
+    pub(super) index_of: HashMap<Value, LoopIndex>,
+    /// Per loop, the numbers of the first instruction in it and of the first behind it.
+    pub(super) loop_orders: Vec<(u32, u32)>,
+    /// Instructions walked.
+    pub(super) orders: u32,
+}
+
+/// A region being walked.
+struct Frame {
+    blocks: Vec<Block>,
+    at: usize,
+    next: Option<Op>,
+    /// Per block, the segments that lead to it.
+    incoming: Vec<SmallVec<[u32; 2]>>,
+    numbers: HashMap<Block, u32>,
+    /// First and last block and kind of cycles, outer ones first, and those open.
+    cycles: Vec<(u32, u32, LoopKind)>,
+    open: Vec<(LoopId, u32)>,
+    exits: SmallVec<[u32; 2]>,
+    unconditional: bool,
+    innermost: Option<LoopId>,
+    /// The loop this is the body of.
+    body_of: Option<LoopId>,
+}
+
+struct Walker<'a> {
+    ir: &'a Ir,
+    walked: Walked,
+    location_of: HashMap<Value, u32>,
+    segment: u32,
+    stack: Vec<Frame>,
+}
+
+/// Walks a function.
+pub(super) fn walk(ir: &Ir, func: Op) -> Walked {
+    let mut walker = Walker {
+        ir,
+        walked: Walked {
+            flow: Flow::default(),
+            allocs: Vec::new(),
+            touches: Vec::new(),
+            index_of: HashMap::new(),
+            loop_orders: Vec::new(),
+            orders: 0,
+        },
+        location_of: HashMap::new(),
+        segment: 0,
+        stack: Vec::new(),
+    };
+    walker.segment = walker.walked.flow.segment(&[], None, true, false);
+    if let Some(&region) = ir.regions(func).first() {
+        walker.enter_region(region, None, true);
+    }
+    walker.run();
+    let mut walked = walker.walked;
+    if walked.flow.exits.is_empty() {
+        walked.flow.exit(walker.segment);
+    }
+    walked
+}
+
+impl Walker<'_> {
+    fn enter_region(&mut self, region: Region, body_of: Option<LoopId>, unconditional: bool) {
+        let ir = self.ir;
+        let blocks = reverse_postorder(ir, region);
+        let single = blocks.len() <= 1;
+        let mut numbers = HashMap::new();
+        let mut cycles = Vec::new();
+        if !single {
+            numbers.extend((0u32..).zip(&blocks).map(|(at, &block)| (block, at)));
+            cycles = find_cycles(ir, &blocks, &numbers);
+        }
+        let innermost = body_of.or_else(|| self.stack.last().and_then(|frame| frame.innermost));
+        let mut incoming = vec![SmallVec::new(); blocks.len()];
+        if let Some(entry) = incoming.first_mut() {
+            entry.push(self.segment);
+        }
+        self.stack.push(Frame {
+            blocks,
+            at: 0,
+            next: None,
+            incoming,
+            numbers,
+            cycles,
+            open: Vec::new(),
+            exits: SmallVec::new(),
+            unconditional: unconditional && single,
+            innermost,
+            body_of,
+        });
+        self.start_block();
+    }
+
+    /// Starts the block the top frame is at.
+    fn start_block(&mut self) {
+        let flow = &mut self.walked.flow;
+        let Some(frame) = self.stack.last_mut() else {
+            return;
+        };
+        let Some(&block) = frame.blocks.get(frame.at) else {
+            return;
+        };
+        frame.next = self.ir.first_op(block);
+        let at = frame.at as u32;
+        // The entry of a function goes on with the first segment.
+        if at == 0 && frame.body_of.is_none() && frame.cycles.is_empty() {
+            return;
+        }
+        for &(first, last, kind) in &frame.cycles {
+            if first == at {
+                let id = flow.open(frame.innermost, kind);
+                self.walked.loop_orders.push((self.walked.orders, 0));
+                frame.open.push((id, last));
+                frame.innermost = Some(id);
+            }
+        }
+        let preds = &frame.incoming[frame.at];
+        let previous = (flow.segments.len() as u32).checked_sub(1);
+        let joined = at == 0
+            || preds.len() == 1
+                && preds.first().copied() == previous
+                && self.ir.successors_of(frame.blocks[frame.at - 1]) == 1;
+        self.segment = flow.segment(preds, frame.innermost, frame.unconditional, joined);
+    }
+
+    fn run(&mut self) {
+        while let Some(frame) = self.stack.last_mut() {
+            if let Some(op) = frame.next {
+                frame.next = self.ir.next(op);
+                self.op(op);
+            } else {
+                self.end_block();
+            }
+        }
+    }
+
+    fn end_block(&mut self) {
+        let Some(frame) = self.stack.last_mut() else {
+            return;
+        };
+        let mut leaves = true;
+        if let Some(&block) = frame.blocks.get(frame.at)
+            && frame.blocks.len() > 1
+        {
+            let last = self.ir.last_op(block);
+            for &to in last.map_or(&[][..], |op| self.ir.successors(op)) {
+                leaves = false;
+                if let Some(&number) = frame.numbers.get(&to)
+                    && number as usize > frame.at
+                    && !frame.incoming[number as usize].contains(&self.segment)
+                {
+                    frame.incoming[number as usize].push(self.segment);
+                }
+            }
+        }
+        if leaves {
+            frame.exits.push(self.segment);
+        }
+        while let Some(&(id, last)) = frame.open.last() {
+            if last as usize > frame.at {
+                break;
+            }
+            frame.open.pop();
+            self.walked.flow.close(id);
+            self.walked.loop_orders[id.0 as usize].1 = self.walked.orders;
+            frame.innermost = self.walked.flow.span(id).parent;
+        }
+        frame.at += 1;
+        if frame.at < frame.blocks.len() {
+            self.start_block();
+            return;
+        }
+        let (exits, body_of) = (std::mem::take(&mut frame.exits), frame.body_of);
+        self.stack.pop();
+        let Some(id) = body_of else {
+            exits.iter().for_each(|&exit| self.walked.flow.exit(exit));
+            return;
+        };
+        self.walked.flow.close(id);
+        self.walked.loop_orders[id.0 as usize].1 = self.walked.orders;
+        let (innermost, unconditional) = self
+            .stack
+            .last()
+            .map_or((None, true), |frame| (frame.innermost, frame.unconditional));
+        let joined = exits.as_slice() == [self.segment];
+        self.segment = self
+            .walked
+            .flow
+            .segment(&exits, innermost, unconditional, joined);
+    }
+
+    fn op(&mut self, op: Op) {
+        let ir = self.ir;
+        let code = OpCode::of(ir, op);
+        if code == Some(OpCode::Alloc)
+            && let Some(value) = ir.result(op)
+        {
+            self.location_of
+                .insert(value, self.walked.allocs.len() as u32);
+            self.walked.allocs.push((op, value));
+            return;
+        }
+        self.touch(op, code);
+        self.walked.orders += 1;
+        let Some(&region) = ir.regions(op).first() else {
+            return;
+        };
+        let range = (code == Some(OpCode::Loop))
+            .then(|| loop_range(ir, op))
+            .flatten();
+        let certain = range.is_some_and(|range| range.trips.is_some_and(|trips| trips > 0));
+        let (innermost, unconditional) = self
+            .stack
+            .last()
+            .map_or((None, true), |frame| (frame.innermost, frame.unconditional));
+        let id = self
+            .walked
+            .flow
+            .open(innermost, LoopKind::Counted { certain });
+        self.walked.loop_orders.push((self.walked.orders, 0));
+        if code == Some(OpCode::Loop)
+            && let Some(index) = ir.entry(region).and_then(|entry| ir.args(entry).next())
+        {
+            self.walked.index_of.insert(index, LoopIndex { id, range });
+        }
+        self.enter_region(region, Some(id), unconditional);
+    }
+
+    fn touch(&mut self, op: Op, code: Option<OpCode>) {
+        let def = code.map(OpCode::def);
+        let from = self.walked.touches.len();
+        for (operand, data) in self.ir.operand_ids(op).zip(self.ir.operands(op)) {
+            let Some(&location) = self.location_of.get(&data.value) else {
+                continue;
+            };
+            let role = usize::from(data.role);
+            let (effect, dynamic) = match (code, def) {
+                (Some(code), Some(def)) if role < def.operands.len() => (
+                    effect(self.ir, op, def, role),
+                    is_dynamic(self.ir, op, code, def, role),
+                ),
+                // Ops of other dialects may do anything.
+                _ => (Effect::UPDATE, true),
+            };
+            let effect = match effect {
+                Effect::READ if dynamic => Effect {
+                    reads: Reads::Unchecked,
+                    ..effect
+                },
+                Effect {
+                    reads,
+                    writes: Writes::Must,
+                } if dynamic => Effect {
+                    reads,
+                    writes: Writes::May,
+                },
+                known => known,
+            };
+            self.walked.touches.push(Touch {
+                op,
+                operand,
+                location,
+                effect,
+                dynamic,
+                order: self.walked.orders,
+                segment: self.segment,
+            });
+        }
+        // An instruction reads before it writes.
+        self.walked.touches[from..].sort_by_key(|touch| touch.effect.is_write());
+    }
+}
+
+fn effect(ir: &Ir, op: Op, def: &OpDef, role: usize) -> Effect {
+    match def.operands[role].kind {
+        Kind::Out => {
+            let attr = ir.ctx.dict_get(ir.dict(op), names::ACCUMULATE);
+            match Accumulate::get(&ir.ctx, attr) {
+                Some(Accumulate::Yes) if def.attr("accumulate").is_some() => Effect::READ_WRITE,
+                Some(Accumulate::UnlessFirst(_)) => Effect::ACCUMULATE,
+                _ => Effect::WRITE,
+            }
+        }
+        Kind::InOut => Effect::UPDATE,
+        _ => Effect::READ,
+    }
+}
+
+/// Whether data decides where in its location an operand is.
+fn is_dynamic(ir: &Ir, op: Op, code: OpCode, def: &OpDef, role: usize) -> bool {
+    if !def.has(Trait::Dynamic) {
+        return false;
+    }
+    let present = |name: &str| {
+        def.role(name).is_some_and(|role| {
+            ir.operands(op)
+                .iter()
+                .any(|operand| usize::from(operand.role) == role)
+        })
+    };
+    match (code, def.operands[role].name) {
+        (OpCode::DmaCopy | OpCode::DmaTranspose, "src") => {
+            present("src_index") || present("src_offset")
+        }
+        (OpCode::DmaCopy, "dst") => present("dst_index") || present("dst_offset"),
+        (OpCode::TensorCopyDynamicDst | OpCode::TensorScatter | OpCode::DmaScatterAdd, "src") => {
+            false
+        }
+        (OpCode::DmaGatherAdd, "dst") => false,
+        (_, "src") => true,
+        _ => def.operands[role].kind == Kind::InOut,
+    }
+}
+
+/// The values of a loop's index; `None` where a register holds the first.
+fn loop_range(ir: &Ir, op: Op) -> Option<LoopRange> {
+    let dict = ir.dict(op);
+    let int = |name| ir.ctx.attr_int(ir.ctx.dict_get(dict, name)?);
+    let first = int(names::LOWER)?;
+    let step = int(names::STEP).unwrap_or(1).max(1);
+    let trips = int(names::UPPER).map(|upper| {
+        let span = (i128::from(upper) - i128::from(first)).max(0);
+        let step = i128::from(step);
+        u64::try_from((span + step - 1) / step).unwrap_or(u64::MAX)
+    });
+    Some(LoopRange { first, step, trips })
+}
+
+/// The blocks of a region: reachable ones in reverse postorder, then the others.
+fn reverse_postorder(ir: &Ir, region: Region) -> Vec<Block> {
+    let Some(entry) = ir.entry(region) else {
+        return Vec::new();
+    };
+    if ir.next_block(entry).is_none() {
+        return vec![entry];
+    }
+    let successors = |block: Block| ir.last_op(block).map_or(&[][..], |op| ir.successors(op));
+    let mut seen: HashMap<Block, ()> = HashMap::new();
+    let mut order = Vec::new();
+    let mut stack = vec![(entry, 0usize)];
+    seen.insert(entry, ());
+    while let Some((block, next)) = stack.last_mut() {
+        // Last successor first, so that text order survives where paths do not say otherwise.
+        let list = successors(*block);
+        match list.len().checked_sub(*next + 1) {
+            Some(at) => {
+                *next += 1;
+                let to = list[at];
+                if seen.insert(to, ()).is_none() {
+                    stack.push((to, 0));
+                }
+            }
+            None => {
+                order.push(*block);
+                stack.pop();
+            }
+        }
+    }
+    order.reverse();
+    order.extend(ir.blocks(region).filter(|block| !seen.contains_key(block)));
+    order
+}
+
+/// Spans of blocks that branches back close, nested or disjoint, outer ones first.
+fn find_cycles(
+    ir: &Ir,
+    blocks: &[Block],
+    numbers: &HashMap<Block, u32>,
+) -> Vec<(u32, u32, LoopKind)> {
+    let mut spans: Vec<(u32, u32, LoopKind)> = Vec::new();
+    let mut forward: Vec<(u32, u32)> = Vec::new();
+    for (from, &block) in (0u32..).zip(blocks) {
+        for to in ir.last_op(block).map_or(&[][..], |op| ir.successors(op)) {
+            match numbers.get(to) {
+                Some(&to) if to <= from => spans.push((to, from, LoopKind::Cycle)),
+                Some(&to) => forward.push((from, to)),
+                None => {}
+            }
+        }
+    }
+    if spans.is_empty() {
+        return spans;
+    }
+    // One span per header, then grown until they nest.
+    spans.sort_unstable_by_key(|&(first, last, _)| (first, std::cmp::Reverse(last)));
+    spans.dedup_by_key(|span| span.0);
+    for at in (0..spans.len()).rev() {
+        let mut last = spans[at].1;
+        for inner in &spans[at + 1..] {
+            if inner.0 > last {
+                break;
+            }
+            last = last.max(inner.1);
+        }
+        spans[at].1 = last;
+    }
+    // A way in that is not the first block tangles everything back to the entry.
+    let tangled = forward.iter().any(|&(from, to)| {
+        let at = spans.partition_point(|span| span.0 < to);
+        spans[..at]
+            .iter()
+            .rev()
+            .take(64)
+            .any(|&(first, last, _)| from < first && to > first && to <= last)
+    });
+    if tangled || spans.len() > 1 << 14 {
+        let last = (blocks.len() - 1) as u32;
+        return vec![(0, last, LoopKind::Tangle)];
+    }
+    spans
+}
+
+impl Ir {
+    fn successors_of(&self, block: Block) -> usize {
+        self.last_op(block)
+            .map_or(0, |op| self.successors(op).len())
+    }
+}
+
+/// The type of a location.
+pub(super) fn mem_of(ir: &Ir, value: Value) -> Option<MemType<'_>> {
+    MemType::get(&ir.ctx, ir.value_type(value))
+}
