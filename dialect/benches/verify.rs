@@ -3,12 +3,13 @@
 use std::hint::black_box;
 
 use bir_dialect::bir::access::{Access, Pair, Window};
+use bir_dialect::bir::attrs::number;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::{names, new_ir, op_name};
 use bir_dialect::bir::space::Space;
 use bir_dialect::bir::types::MemType;
-use bir_dialect::bir::verify::{VerifyOptions, verify};
+use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
 use bir_dialect::ir::{Annot, Block, Cursor, Dict, Ir, NewOp, NewOperand, Type, Value};
 use bir_dialect::text::diag::Diagnostics;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -65,9 +66,29 @@ fn module(instructions: usize, distinct: bool) -> Ir {
     let region = ir.regions(func)[0];
     let block = ir.append_block(region);
     let (x, _) = alloc(&mut ir, block, "x", Space::Dram, &[4096, 4096]);
+    let kind = ir.ctx.string("input");
+    if let Some(op) = ir.def_op(x) {
+        ir.set_attr(op, "kind", Some(kind));
+    }
     let (y, _) = alloc(&mut ir, block, "y", Space::Dram, &[4096, 4096]);
     let (t, _) = alloc(&mut ir, block, "t", Space::Sbuf, &[128, 8192]);
     let (u, _) = alloc(&mut ir, block, "u", Space::Sbuf, &[128, 8192]);
+    let zero = number(&mut ir.ctx, DType::F32, 0);
+    let value_key = ir.ctx.str("value");
+    let fill = ir.ctx.dict(&[(value_key, zero)]);
+    for tile in [t, u] {
+        let operands = [NewOperand {
+            value: tile,
+            role: 0,
+            annot: Annot::UNIT,
+        }];
+        let new = NewOp {
+            operands: &operands,
+            dict: fill,
+            ..NewOp::new(op_name(OpCode::Memset))
+        };
+        place(&mut ir, block, OpCode::Memset, new);
+    }
     let func_word = ir.ctx.string("exp");
     let op_word = ir.ctx.string("add");
     let (func_key, op_key) = (ir.ctx.str("func"), ir.ctx.str("op"));
@@ -161,17 +182,26 @@ fn module(instructions: usize, distinct: bool) -> Ir {
 fn verifier(c: &mut Criterion) {
     let mut group = c.benchmark_group("verify");
     group.sample_size(10);
-    for (name, distinct) in [("repetitive", false), ("distinct", true)] {
+    for (name, distinct, level) in [
+        ("repetitive", false, Level::Default),
+        ("repetitive-full", false, Level::Full),
+        ("distinct", true, Level::Default),
+        ("distinct-full", true, Level::Full),
+    ] {
+        let options = VerifyOptions {
+            level,
+            ..VerifyOptions::default()
+        };
         for size in [10_000, 100_000, 1_000_000] {
             let ir = module(size, distinct);
             let mut diags = Diagnostics::new();
-            verify(&ir, VerifyOptions::default(), &mut diags);
+            verify(&ir, options, &mut diags);
             assert!(diags.is_empty(), "{:?}", diags.iter().next());
             group.throughput(Throughput::Elements(size as u64));
             group.bench_function(format!("{name}/{size}"), |b| {
                 b.iter(|| {
                     let mut diags = Diagnostics::new();
-                    verify(black_box(&ir), VerifyOptions::default(), &mut diags);
+                    verify(black_box(&ir), options, &mut diags);
                     diags.errors()
                 });
             });

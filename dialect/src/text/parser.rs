@@ -18,6 +18,7 @@ use super::diag::{Diagnostic, Diagnostics, Part, Place, did_you_mean};
 use super::recipe::{LabelRecipe, Opens, Recipe};
 use super::scan::{End, HoleKind, Scanned, line_end, skip_blank};
 use crate::bir::ops::{AttrType, COMMON_ATTRS, OPS, OpCode};
+use crate::bir::types::is_index;
 use crate::ir::{
     Block, Comment, Cursor, Def, Ir, NewOp, Op, Region, Str, Type, Value,
 };
@@ -267,8 +268,36 @@ impl Scopes {
             .iter()
             .filter(|&&(name, _)| !matches!(self.get(name), Value::NONE | POISON))
             .map(|&(name, _)| ir.ctx.text(name));
+        if let Some(finding) = self.ended_loop(ir, text, &place) {
+            return finding;
+        }
         let help = super::diag::nearest(text, known).map(|near| format!("did you mean `%{near}`?"));
         Diagnostic::error(place, format!("unknown value `%{text}`")).maybe_help(help)
+    }
+
+    /// The finding for a name that was the index of a loop that does not enclose the use.
+    fn ended_loop(&self, ir: &Ir, text: &str, place: &Place) -> Option<Diagnostic> {
+        let name = ir.ctx.find_str(text)?;
+        let is_loop_index = |value: Value| {
+            matches!(ir.def(value), Def::Arg { .. }) && is_index(&ir.ctx, ir.value_type(value))
+        };
+        (0..ir.value_rows())
+            .map(Value::new)
+            .find(|&value| ir.value_name(value) == Some(name) && is_loop_index(value))?;
+        let around: Vec<String> = self
+            .undo
+            .iter()
+            .map(|&(name, _)| (name, self.get(name)))
+            .filter(|&(_, value)| !matches!(value, Value::NONE | POISON) && is_loop_index(value))
+            .map(|(name, _)| format!("`%{}`", ir.ctx.text(name)))
+            .collect();
+        let note = match around.len() {
+            0 => "no loop encloses the use".to_owned(),
+            1 => format!("the loop that encloses the use is that of {}", around[0]),
+            _ => format!("the loops that enclose the use are those of {}", around.join(", ")),
+        };
+        let message = format!("loop index `%{text}` is used outside its loop");
+        Some(Diagnostic::error(place.clone(), message).note(note))
     }
 
     /// Lets a name stand for a value.

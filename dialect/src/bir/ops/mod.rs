@@ -2,6 +2,7 @@
 
 mod def;
 mod enums;
+mod hidden;
 mod manual;
 mod table;
 
@@ -12,5 +13,6 @@ pub use def::{
 pub use enums::{
     ACTIVATION_FUNCS, ALU_OPS, COMPARE_OPS, LOCATION_KINDS, REDUCE_CMDS, commutes, is_bitvec,
 };
+pub use hidden::writes_hidden_state;
 pub use manual::{ManualFormat, manual};
 pub use table::{COMMON_ATTRS, OPS, OpCode, views};

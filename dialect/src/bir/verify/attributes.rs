@@ -1,6 +1,6 @@
 //! Attributes: known names, required ones present, each of its type.
 
-use super::super::attrs::{Accumulate, Placement, Sem, number_bits};
+use super::super::attrs::{Accumulate, Placement, Sem, SemOp, number_bits};
 use super::super::num::DType;
 use super::super::ops::{AttrDef, AttrType, COMMON_ATTRS, OpCode, OpDef};
 use super::super::program::names;
@@ -94,6 +94,9 @@ impl Verifier<'_> {
     }
 }
 
+/// Semaphores of a core.
+const SEMAPHORES: u32 = 256;
+
 type Mismatch = (String, Option<String>);
 
 /// Whether an attribute is what its entry says; else what was expected, and a help line.
@@ -161,12 +164,24 @@ fn conforms(ctx: &Context, attr: Attr, entry: &AttrDef) -> Result<(), Mismatch> 
             None => fail("a flag or `unless_first(%loop_index)`".to_owned()),
         },
         AttrType::Waits => match Sem::list(ctx, attr) {
-            Some(list) if !list.is_empty() && list.iter().all(|sem| sem.op.is_wait()) => Ok(()),
-            _ => fail("a list of waits, as in `[4 >= 36]`".to_owned()),
+            Some(list)
+                if !list.is_empty()
+                    && list.iter().all(|sem| sem.op == SemOp::Ge && sem.id < SEMAPHORES) =>
+            {
+                Ok(())
+            }
+            _ => fail("a list of waits on semaphores 0 to 255, as in `[4 >= 36]`".to_owned()),
         },
         AttrType::Signals => match Sem::list(ctx, attr) {
-            Some(list) if !list.is_empty() && list.iter().all(|sem| !sem.op.is_wait()) => Ok(()),
-            _ => fail("a list of signals, as in `[6 += 1 @complete]`".to_owned()),
+            Some(list)
+                if !list.is_empty()
+                    && list.iter().all(|sem| !sem.op.is_wait() && sem.id < SEMAPHORES) =>
+            {
+                Ok(())
+            }
+            _ => fail(
+                "a list of signals of semaphores 0 to 255, as in `[6 += 1 @complete]`".to_owned(),
+            ),
         },
         AttrType::Placement => match Placement::get(ctx, attr) {
             Some(_) => Ok(()),

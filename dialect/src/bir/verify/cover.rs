@@ -84,27 +84,31 @@ pub(super) fn runs(
     Some(merged)
 }
 
-/// Adds a run.
-fn insert(runs: &mut Runs, (start, end): (i64, i64)) {
+/// Adds a run; returns how many positions are new.
+fn insert(runs: &mut Runs, (start, end): (i64, i64)) -> i64 {
     if let Some(last) = runs.last_mut()
         && start >= last.0
     {
         if start <= last.1 {
-            last.1 = last.1.max(end);
-        } else {
-            runs.push((start, end));
+            let added = (end - last.1).max(0);
+            last.1 += added;
+            return added;
         }
-        return;
+        runs.push((start, end));
+        return end - start;
     }
     let first = runs.partition_point(|run| run.1 < start);
     let behind = runs.partition_point(|run| run.0 <= end);
     let mut joined = (start, end);
+    let mut known = 0;
     if first < behind {
         joined.0 = joined.0.min(runs[first].0);
         joined.1 = joined.1.max(runs[behind - 1].1);
+        known = runs[first..behind].iter().map(|run| run.1 - run.0).sum();
     }
     runs.drain(first..behind);
     runs.insert(first, joined);
+    joined.1 - joined.0 - known
 }
 
 /// The first part of `(start, end)` that is in none of the runs.
@@ -134,7 +138,8 @@ fn gap(runs: &Runs, (start, end): (i64, i64)) -> Option<(i64, i64)> {
 #[derive(Clone, Debug)]
 pub(super) struct Cover {
     rows: i64,
-    width: i64,
+    /// Bytes that are not defined yet.
+    missing: i64,
     /// Rows from the key on, up to the next key, with their columns; all rows are in one.
     bands: BTreeMap<i64, Runs>,
 }
@@ -150,15 +155,14 @@ impl Cover {
     pub(super) fn new(rows: i64, width: i64) -> Cover {
         Cover {
             rows,
-            width,
+            missing: rows.saturating_mul(width),
             bands: BTreeMap::from([(0, Runs::new())]),
         }
     }
 
     /// Whether every byte is defined.
     pub(super) fn is_full(&self) -> bool {
-        let whole: &[(i64, i64)] = &[(0, self.width)];
-        self.bands.values().all(|runs| runs.as_slice() == whole)
+        self.missing == 0
     }
 
     fn split(&mut self, row: i64) {
@@ -180,9 +184,13 @@ impl Cover {
             }
             self.split(first);
             self.split(end);
-            for (_, runs) in self.bands.range_mut(first..end) {
-                for &run in &rect.cols {
-                    insert(runs, run);
+            let starts: SmallVec<[i64; 8]> =
+                self.bands.range(first..end).map(|(&row, _)| row).collect();
+            for (i, row) in starts.iter().enumerate() {
+                let height = starts.get(i + 1).unwrap_or(&end) - row;
+                if let Some(runs) = self.bands.get_mut(row) {
+                    let added: i64 = rect.cols.iter().map(|&run| insert(runs, run)).sum();
+                    self.missing -= added * height;
                 }
             }
             self.join(first, end);

@@ -14,7 +14,7 @@ use super::facts::{FactCache, Facts};
 use super::operands::Resolved;
 use super::structure::Program;
 use super::{OpContext, VerifyOptions};
-use crate::ir::{Attr, Block, Dict, Ir, Op, Region, Value, Visit};
+use crate::ir::{Attr, Block, Dict, Ir, Op, Region, Str, Value, Visit};
 use crate::text::diag::{Diagnostic, Diagnostics, Part, Place};
 
 pub(super) const NONE: u32 = u32::MAX;
@@ -40,8 +40,8 @@ pub(super) struct Frame {
 struct ValueState {
     /// The block it is defined in, once the walk has passed the definition.
     block: u32,
-    /// Placement of a location: an attribute handle.
-    at: u32,
+    /// Dictionary of a location: its placement and kind.
+    dict: u32,
 }
 
 pub(super) struct Verifier<'a> {
@@ -77,7 +77,7 @@ impl<'a> Verifier<'a> {
             values: vec![
                 ValueState {
                     block: NONE,
-                    at: NONE,
+                    dict: NONE,
                 };
                 ir.value_rows()
             ],
@@ -170,17 +170,21 @@ impl<'a> Verifier<'a> {
         }
         if code == Some(OpCode::Alloc)
             && let Some(value) = self.ir.result(op)
-            && let Some(at) = self.ir.ctx.dict_get(self.ir.dict(op), names::AT)
         {
-            self.values[value.index()].at = at.index() as u32;
+            self.values[value.index()].dict = self.ir.dict(op).index() as u32;
         }
     }
 
     /// Placement of the location `value`, if it was walked and is placed.
     pub(super) fn placement(&self, value: Value) -> Option<Attr> {
-        match self.values[value.index()].at {
+        self.location_attr(value, names::AT)
+    }
+
+    /// An attribute of the location `value`, if it was walked.
+    pub(super) fn location_attr(&self, value: Value, name: Str) -> Option<Attr> {
+        match self.values[value.index()].dict {
             NONE => None,
-            at => Some(Attr(at)),
+            dict => self.ir.ctx.dict_get(Dict(dict), name),
         }
     }
 
@@ -257,7 +261,7 @@ impl<'a> Verifier<'a> {
                 }
             } else {
                 key.push(operand.annot.index() as u32);
-                key.push(self.values[operand.value.index()].at);
+                key.push(self.values[operand.value.index()].dict);
             }
         }
         key

@@ -7,6 +7,7 @@ use super::super::num::DType;
 use super::super::ops::{
     ALU_OPS, AttrType, ImmType, Kind, OpCode, OpDef, OperandDef, Syntax, is_bitvec,
 };
+use super::super::program::names;
 use super::super::space::{Engine, Space, Target};
 use super::super::types::{MemType, is_index, reg_dtype, type_text};
 use super::driver::Verifier;
@@ -212,6 +213,16 @@ impl Verifier<'_> {
         } else if fact.space == Space::Psum && engine == Some(Engine::Pool) {
             let message = format!(
                 "operand `{role}` of `{name}` must be in `sbuf` on engine `pool`, found {} in `psum`",
+                value_text(ir, operand.value)
+            );
+            self.error(op, Part::Operand(position), message, None);
+        }
+        if entry.writes()
+            && let Some(kind) = self.location_attr(operand.value, names::KIND)
+            && ir.ctx.attr_str(kind) == Some("const")
+        {
+            let message = format!(
+                "operand `{role}` of `{name}` writes constant {}",
                 value_text(ir, operand.value)
             );
             self.error(op, Part::Operand(position), message, None);

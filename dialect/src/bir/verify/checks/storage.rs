@@ -124,6 +124,19 @@ pub(crate) fn loop_(cx: &mut OpContext<'_>) {
     if is_empty {
         cx.error("the body of a loop takes one argument of type `index`");
     }
+    for role in ["lower", "upper"] {
+        let register = cx
+            .value(role)
+            .and_then(|value| reg_dtype(&ir.ctx, ir.value_type(value)));
+        if let Some(found) = register
+            && found != DType::I32
+        {
+            cx.operand_error(
+                role,
+                format!("must be a register of `i32`, found `{found}`"),
+            );
+        }
+    }
 }
 
 fn one_element(cx: &mut OpContext<'_>, role: &str) {
