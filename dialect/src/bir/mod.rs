@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod attrs;
+pub mod indices;
 pub mod num;
 pub mod ops;
 pub mod program;

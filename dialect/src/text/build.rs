@@ -10,6 +10,7 @@ use super::parser::Scopes;
 use super::recipe::*;
 use super::scan::Hole;
 use crate::bir::access::{Access, AccessError, Pair, Target, Window, strides, view_dims};
+use crate::bir::indices::Numbering;
 use crate::bir::attrs::{Accumulate, Placement, Sem, number};
 use crate::bir::num::{self, DType};
 use crate::bir::ops::OpCode;
@@ -484,22 +485,7 @@ impl<'s> Builder<'_, 's> {
         dict: Dict,
         order: Option<&[OrderTerm]>,
     ) -> SmallVec<[Option<u8>; 4]> {
-        let mut numbers: SmallVec<[Option<u8>; 4]> = SmallVec::from_elem(None, values.len());
-        let mut next = 0u8;
-        let mut meet = |index: u8, numbers: &mut SmallVec<[Option<u8>; 4]>| {
-            // The same loop under two numbers is one index.
-            let same = values
-                .iter()
-                .enumerate()
-                .find(|&(i, value)| *value == values[index as usize] && numbers[i].is_some())
-                .and_then(|(i, _)| numbers[i]);
-            if numbers[index as usize].is_none() {
-                numbers[index as usize] = same.or_else(|| {
-                    next += 1;
-                    Some(next - 1)
-                });
-            }
-        };
+        let mut numbering = Numbering::new(values);
         for operand in operands {
             if operand.annot == Annot::UNIT {
                 continue;
@@ -507,27 +493,13 @@ impl<'s> Builder<'_, 's> {
             let Some(mem) = MemType::get(&self.ir.ctx, self.ir.value_type(operand.value)) else {
                 continue;
             };
-            let mut terms = Access::resolve(&self.ir.ctx, &mem, operand.annot).terms;
-            terms.sort_by_key(|term| {
-                (
-                    term.target != Target::Partition,
-                    std::cmp::Reverse(term.coef.unsigned_abs()),
-                    term.index,
-                )
-            });
-            for term in &terms {
-                meet(term.index, &mut numbers);
-            }
+            numbering.meet_terms(&Access::resolve(&self.ir.ctx, &mem, operand.annot).terms);
         }
         if let Some(Accumulate::UnlessFirst(index)) = self.accumulate(dict) {
-            meet(index, &mut numbers);
+            numbering.meet(index);
         }
-        for term in order.into_iter().flatten() {
-            for &(index, _) in &term.terms {
-                meet(index, &mut numbers);
-            }
-        }
-        numbers
+        numbering.meet_order(order.unwrap_or_default());
+        numbering.finish()
     }
 
     fn accumulate(&self, dict: Dict) -> Option<Accumulate> {

@@ -1,0 +1,34 @@
+//! The pass manager, pipeline strings, and the passes.
+//!
+//! * [`pass`] – what a pass is: options, statistics, what it is given while it runs;
+//! * [`options`] – options declared once, for parsing, printing, help and manual;
+//! * [`registry`] – the one table of all passes; [`planes`] – the named pipelines `-O0` to `-O3`;
+//! * [`pipeline`] – pipeline strings to passes and back;
+//! * [`manager`] – runs a pipeline; [`instrument`] – everything that watches it.
+
+pub mod instrument;
+pub mod manager;
+pub mod options;
+pub mod pass;
+pub mod pipeline;
+pub mod planes;
+pub mod registry;
+
+mod canonicalize_names;
+mod occupancy;
+mod panics;
+mod print_memory_map;
+mod print_stats;
+mod test_passes;
+mod unroll;
+mod verifier;
+
+pub use canonicalize_names::CanonicalizeNames;
+pub use manager::{Manager, Outcome};
+pub use pass::{Anchor, Pass};
+pub use pipeline::Pipeline;
+pub use print_memory_map::PrintMemoryMap;
+pub use print_stats::PrintStats;
+pub use registry::Registry;
+pub use unroll::Unroll;
+pub use verifier::Verifier;

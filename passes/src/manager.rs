@@ -1,0 +1,191 @@
+//! Runs a pipeline over a file.
+
+use bir_dialect::ir::Ir;
+use bir_dialect::text::diag::{Diagnostic, Diagnostics, Place, Severity};
+
+use crate::instrument::{Flow, Instrument, Log, PassEvent, PassReport, Verdict};
+use crate::panics;
+use crate::pass::{Anchor, Changed, Limits, PassContext};
+use crate::pipeline::Pipeline;
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Every pass that was to run has succeeded; these files are to be written, path and text.
+    Done(Vec<(String, String)>),
+    /// A pass failed. Errors say why, and the IR is in no particular state.
+    Failed,
+}
+
+/// Runs pipelines, watched by instruments.
+#[derive(Default)]
+pub struct Manager {
+    instruments: Vec<Box<dyn Instrument>>,
+    limits: Limits,
+}
+
+impl Manager {
+    /// Nobody watches.
+    pub fn new(limits: Limits) -> Manager {
+        Manager {
+            instruments: Vec::new(),
+            limits,
+        }
+    }
+
+    /// Adds an instrument nearer to the passes than those before it.
+    pub fn watch(&mut self, instrument: impl Instrument + 'static) {
+        self.instruments.push(Box::new(instrument));
+    }
+
+    /// Runs every pass in order, until one fails.
+    pub fn run(
+        &mut self,
+        pipeline: &Pipeline,
+        ir: &mut Ir,
+        log: &mut dyn Log,
+        diags: &mut Diagnostics,
+    ) -> Outcome {
+        let mut files = Vec::new();
+        for (index, step) in pipeline.steps.iter().enumerate() {
+            let event = PassEvent {
+                index,
+                pipeline,
+                pass: step.pass.as_ref(),
+            };
+            let before = diags.errors();
+            match self.step(event, ir, log, diags, &mut files) {
+                _ if diags.errors() > before => {
+                    for instrument in self.instruments.iter_mut().rev() {
+                        instrument.after_failure(&event, log, diags);
+                    }
+                    return Outcome::Failed;
+                }
+                Flow::Continue => {}
+                Flow::Stop => break,
+            }
+        }
+        Outcome::Done(files)
+    }
+
+    /// Totals of all runs go to the log.
+    pub fn finish(&mut self, log: &mut dyn Log) {
+        for instrument in &mut self.instruments {
+            instrument.finish(log);
+        }
+    }
+
+    fn step(
+        &mut self,
+        event: PassEvent<'_>,
+        ir: &mut Ir,
+        log: &mut dyn Log,
+        diags: &mut Diagnostics,
+        files: &mut Vec<(String, String)>,
+    ) -> Flow {
+        for instrument in &mut self.instruments {
+            if instrument.before_pass(&event, ir, log) == Verdict::Skip {
+                return Flow::Continue;
+            }
+        }
+        let pass = event.pass;
+        let before = diags.errors();
+        let on = pass.anchor().ops(ir);
+        let mut context = PassContext {
+            event,
+            limits: self.limits,
+            diags,
+            instruments: &mut self.instruments,
+            log,
+            counters: vec![0; pass.statistics().len()],
+            matched: 0,
+            files: Vec::new(),
+        };
+        let caught = panics::catch(|| pass.run(ir, &on, &mut context));
+        let PassContext {
+            counters,
+            matched,
+            files: new_files,
+            ..
+        } = context;
+        let changed = match caught {
+            Ok(changed) => changed,
+            Err(caught) => {
+                let name = pass.name();
+                let message = format!("pass `{name}` panicked: {}", caught.message);
+                let mut diagnostic = Diagnostic::error(Place::None, message)
+                    .help("this is a fault of the pass; `--crash-reproducer DIR` keeps what shows it");
+                if let Some(place) = caught.place {
+                    diagnostic = diagnostic.note(format!("at {place}"));
+                }
+                diags.push(diagnostic);
+                return Flow::Stop;
+            }
+        };
+        if diags.errors() > before {
+            return Flow::Stop;
+        }
+        files.extend(new_files);
+        // In a named pipeline nobody asked for this pass in particular.
+        let asked = event.pipeline.steps[event.index].order.is_none();
+        if matched == 0 && asked {
+            diags.push(nothing_found(&event, on.len()));
+        }
+        let report = PassReport {
+            changed,
+            counters,
+            anchors: on.len(),
+        };
+        let mut flow = Flow::Continue;
+        for instrument in self.instruments.iter_mut().rev() {
+            if instrument.after_pass(&event, ir, &report, log, diags) == Flow::Stop {
+                flow = Flow::Stop;
+            }
+        }
+        flow
+    }
+}
+
+fn nothing_found(event: &PassEvent<'_>, anchors: usize) -> Diagnostic {
+    let (name, anchor) = (event.pass.name(), event.pass.anchor());
+    let message = match (anchors, anchor) {
+        (0, Anchor::Func) => format!("pass `{name}` found no function to run on"),
+        (0, _) => format!("pass `{name}` found no module to run on"),
+        (1, _) => format!("pass `{name}` matched nothing"),
+        (count, Anchor::Program) => format!("pass `{name}` matched nothing in {count} modules"),
+        (count, _) => format!("pass `{name}` matched nothing in {count} {}", anchor.noun()),
+    };
+    Diagnostic {
+        severity: Severity::Remark,
+        ..Diagnostic::error(Place::None, message)
+    }
+}
+
+/// Runs one pass over a file with its defaults and nobody watching: for tests and benches.
+pub fn run_alone(
+    pass: impl crate::Pass + 'static,
+    ir: &mut Ir,
+    diags: &mut Diagnostics,
+) -> Changed {
+    struct Watch(std::rc::Rc<std::cell::Cell<bool>>);
+    impl Instrument for Watch {
+        fn after_pass(
+            &mut self,
+            _event: &PassEvent<'_>,
+            _ir: &Ir,
+            report: &PassReport,
+            _log: &mut dyn Log,
+            _diags: &mut Diagnostics,
+        ) -> Flow {
+            self.0.set(report.changed == Changed::Yes);
+            Flow::Continue
+        }
+    }
+    let changed = std::rc::Rc::new(std::cell::Cell::new(false));
+    let mut pipeline = Pipeline::default();
+    pipeline.push(Box::new(pass));
+    let mut manager = Manager::new(Limits::default());
+    manager.watch(Watch(changed.clone()));
+    manager.run(&pipeline, ir, &mut String::new(), diags);
+    Changed::from_bool(changed.get())
+}
