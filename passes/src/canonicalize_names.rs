@@ -95,10 +95,13 @@ impl CanonicalizeNames {
                 taken.extend(ir.value_name(value).map(|name| ir.ctx.text(name)));
             }
         }
-        let mut next: [(&str, u32); 5] = [("dram", 0), ("sbuf", 0), ("psum", 0), ("r", 0), ("i", 0)];
+        let mut next: [(&str, u32); 5] =
+            [("dram", 0), ("sbuf", 0), ("psum", 0), ("r", 0), ("i", 0)];
         let mut name = |prefix: &str| {
             let counter = next.iter_mut().find(|(known, _)| *known == prefix);
-            let Some((_, counter)) = counter else { return prefix.to_owned() };
+            let Some((_, counter)) = counter else {
+                return prefix.to_owned();
+            };
             loop {
                 let name = format!("{prefix}{counter}");
                 *counter += 1;
@@ -119,7 +122,11 @@ impl CanonicalizeNames {
             for &region in ir.regions(op) {
                 for (number, block) in ir.blocks(region).enumerate() {
                     for arg in ir.args(block) {
-                        let prefix = if is_index(&ir.ctx, ir.value_type(arg)) { "i" } else { "r" };
+                        let prefix = if is_index(&ir.ctx, ir.value_type(arg)) {
+                            "i"
+                        } else {
+                            "r"
+                        };
                         names.values.push((arg, name(prefix)));
                     }
                     let label = (number > 0).then(|| format!("bb{number}"));

@@ -38,6 +38,13 @@ impl Manager {
         self.instruments.push(Box::new(instrument));
     }
 
+    /// Says that another file begins; its number from 1 where a run has several.
+    pub fn begin_file(&mut self, number: Option<usize>) {
+        for instrument in &mut self.instruments {
+            instrument.begin_file(number);
+        }
+    }
+
     /// Runs every pass in order, until one fails.
     pub fn run(
         &mut self,
@@ -113,8 +120,9 @@ impl Manager {
             Err(caught) => {
                 let name = pass.name();
                 let message = format!("pass `{name}` panicked: {}", caught.message);
-                let mut diagnostic = Diagnostic::error(Place::None, message)
-                    .help("this is a fault of the pass; `--crash-reproducer DIR` keeps what shows it");
+                let mut diagnostic = Diagnostic::error(Place::None, message).help(
+                    "this is a fault of the pass; `--crash-reproducer DIR` keeps what shows it",
+                );
                 if let Some(place) = caught.place {
                     diagnostic = diagnostic.note(format!("at {place}"));
                 }

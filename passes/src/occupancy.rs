@@ -3,13 +3,15 @@
 //! Instructions are numbered in text order. A location accessed in loops is held over whole turns:
 //! from the first to the last statement that holds an access of it, in the innermost loop body
 //! that holds them all; the whole loop where the body does not begin with a plain write, for then
-//! a value may come from the turn before.
+//! a value may come from the turn before. What the outside knows (inputs, outputs, constants) is
+//! held all the time.
 
 use bir_dialect::bir::attrs::Placement;
 use bir_dialect::bir::ops::{Kind, OpCode};
 use bir_dialect::bir::program::names;
 use bir_dialect::bir::space::Space;
 use bir_dialect::bir::types::MemType;
+use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Ir, Op, Value, Visit};
 
 /// One location.
@@ -69,7 +71,9 @@ pub(crate) fn of_function(ir: &Ir, func: Op) -> (Vec<Held>, usize) {
     each_access(ir, func, |visit| match visit {
         Step::Access(op, at, loops, role) => {
             count = at + 1;
-            let Some(&slot) = role.and_then(|(value, _)| slot_of.get(&value)) else { return };
+            let Some(&slot) = role.and_then(|(value, _)| slot_of.get(&value)) else {
+                return;
+            };
             let plain = role.is_some_and(|(_, role)| writes_plainly(ir, op, role));
             let track = &mut tracks[slot];
             match &mut track.common {
@@ -88,8 +92,12 @@ pub(crate) fn of_function(ir: &Ir, func: Op) -> (Vec<Held>, usize) {
         }
     });
     each_access(ir, func, |visit| {
-        let Step::Access(_, at, loops, Some((value, _))) = visit else { return };
-        let Some(&slot) = slot_of.get(&value) else { return };
+        let Step::Access(_, at, loops, Some((value, _))) = visit else {
+            return;
+        };
+        let Some(&slot) = slot_of.get(&value) else {
+            return;
+        };
         let track = &mut tracks[slot];
         let depth = match (&track.common, track.carried) {
             (_, true) => 0,
@@ -104,14 +112,22 @@ pub(crate) fn of_function(ir: &Ir, func: Op) -> (Vec<Held>, usize) {
             None => (from, to),
         });
     });
-    let held = tracks.iter().filter_map(|track| held(ir, track)).collect();
+    let held = tracks
+        .iter()
+        .filter_map(|track| held(ir, track, count))
+        .collect();
     (held, count)
 }
 
-fn held(ir: &Ir, track: &Track) -> Option<Held> {
+fn held(ir: &Ir, track: &Track, count: usize) -> Option<Held> {
     let mem = MemType::get(&ir.ctx, ir.value_type(track.value))?;
     let op = ir.def_op(track.value)?;
-    let name = ir.value_name(track.value).map_or("", |name| ir.ctx.text(name));
+    let outside = OpView::new(ir, op)
+        .word("kind")
+        .is_some_and(|kind| kind != "internal");
+    let name = ir
+        .value_name(track.value)
+        .map_or("", |name| ir.ctx.text(name));
     let at = ir.ctx.dict_get(ir.dict(op), names::AT);
     Some(Held {
         name: name.to_owned(),
@@ -121,7 +137,10 @@ fn held(ir: &Ir, track: &Track) -> Option<Held> {
         total: mem.bytes().unwrap_or(u64::MAX),
         partitions: mem.partitions(),
         placement: at.and_then(|at| Placement::get(&ir.ctx, at)),
-        span: track.span,
+        span: match outside {
+            true => Some((0, count.saturating_sub(1))),
+            false => track.span,
+        },
     })
 }
 
@@ -144,7 +163,12 @@ fn each_access(ir: &Ir, func: Op, mut step: impl FnMut(Step<'_>)) {
                 }
                 step(Step::Access(op, at, &loops, None));
                 for operand in ir.operands(op) {
-                    step(Step::Access(op, at, &loops, Some((operand.value, operand.role))));
+                    step(Step::Access(
+                        op,
+                        at,
+                        &loops,
+                        Some((operand.value, operand.role)),
+                    ));
                 }
                 if !ir.regions(op).is_empty() {
                     loops.push(op);

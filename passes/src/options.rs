@@ -89,7 +89,9 @@ impl OptionValue for Limit {
         match (text, text.parse()) {
             ("unlimited", _) => Ok(Limit::Unlimited),
             (_, Ok(count)) => Ok(Limit::At(count)),
-            _ => Err(format!("expected a whole number or `unlimited`, found `{text}`")),
+            _ => Err(format!(
+                "expected a whole number or `unlimited`, found `{text}`"
+            )),
         }
     }
 

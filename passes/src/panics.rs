@@ -44,7 +44,10 @@ pub(crate) fn catch<T>(body: impl FnOnce() -> T) -> Result<T, Caught> {
         if let Some(caught) = payload.downcast_ref::<Caught>() {
             return caught.clone();
         }
-        let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+        let message = match (
+            payload.downcast_ref::<&str>(),
+            payload.downcast_ref::<String>(),
+        ) {
             (Some(text), _) => (*text).to_owned(),
             (_, Some(text)) => text.clone(),
             _ => "a panic without a message".to_owned(),

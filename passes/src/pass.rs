@@ -116,7 +116,12 @@ pub trait Pass: PassOptions + Send + Sync {
 
 /// The first line of a pass's manual.
 pub fn summary(pass: &dyn Pass) -> &'static str {
-    pass.doc().trim().lines().next().unwrap_or("").trim_end_matches('.')
+    pass.doc()
+        .trim()
+        .lines()
+        .next()
+        .unwrap_or("")
+        .trim_end_matches('.')
 }
 
 /// Bounds on a run. They count nodes and steps, never time, so results do not depend on them.
@@ -204,12 +209,7 @@ impl PassContext<'_> {
 
     /// Looks at every anchor, in parallel where threads allow it, and returns what was found in
     /// program order. Nothing is changed or interned meanwhile.
-    pub fn each<T: Send>(
-        &self,
-        ir: &Ir,
-        on: &[Op],
-        look: impl Fn(&Ir, Op) -> T + Sync,
-    ) -> Vec<T> {
+    pub fn each<T: Send>(&self, ir: &Ir, on: &[Op], look: impl Fn(&Ir, Op) -> T + Sync) -> Vec<T> {
         let threads = self.limits.threads.min(on.len());
         if threads <= 1 {
             return on.iter().map(|&op| look(ir, op)).collect();

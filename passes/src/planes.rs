@@ -100,7 +100,11 @@ mod tests {
     use crate::registry::Registry;
 
     fn orders(level: u8) -> Vec<&'static str> {
-        Plane::new(level).unwrap().entries().map(|entry| entry.order).collect()
+        Plane::new(level)
+            .unwrap()
+            .entries()
+            .map(|entry| entry.order)
+            .collect()
     }
 
     #[test]
@@ -111,16 +115,38 @@ mod tests {
 
     #[test]
     fn o0_has_one_ssa_exit_linear_scan_and_no_coloring_or_peepholes() {
-        let names: Vec<_> = Plane::new(0).unwrap().entries().map(|entry| entry.pass).collect();
-        assert_eq!(names.iter().filter(|&&name| name == "non_ssa_legalization").count(), 1);
+        let names: Vec<_> = Plane::new(0)
+            .unwrap()
+            .entries()
+            .map(|entry| entry.pass)
+            .collect();
+        assert_eq!(
+            names
+                .iter()
+                .filter(|&&name| name == "non_ssa_legalization")
+                .count(),
+            1
+        );
         assert!(names.contains(&"linear_scan_allocator"));
-        let banned = ["instruction_reorder", "dead_code_elim_o1", "peephole", "coloring"];
-        assert!(names.iter().all(|name| banned.iter().all(|word| !name.contains(word))));
+        let banned = [
+            "instruction_reorder",
+            "dead_code_elim_o1",
+            "peephole",
+            "coloring",
+        ];
+        assert!(
+            names
+                .iter()
+                .all(|name| banned.iter().all(|word| !name.contains(word)))
+        );
     }
 
     #[test]
     fn o3_is_o2_and_remat() {
-        let without: Vec<_> = orders(3).into_iter().filter(|&order| order != "30").collect();
+        let without: Vec<_> = orders(3)
+            .into_iter()
+            .filter(|&order| order != "30")
+            .collect();
         assert_eq!(without, orders(2));
         assert!(orders(3).contains(&"30"));
     }
@@ -128,9 +154,15 @@ mod tests {
     #[test]
     fn options_of_entries_are_options_of_their_passes() {
         for entry in ENTRIES {
-            let Some(mut pass) = Registry::new().make(entry.pass) else { continue };
+            let Some(mut pass) = Registry::new().make(entry.pass) else {
+                continue;
+            };
             for &(name, value) in entry.options {
-                let number = pass.option_defs().iter().position(|def| def.name == name).unwrap();
+                let number = pass
+                    .option_defs()
+                    .iter()
+                    .position(|def| def.name == name)
+                    .unwrap();
                 pass.set_option(number, value).unwrap();
             }
         }

@@ -107,9 +107,11 @@ fn rows(held: &[Held], space: Space) -> Vec<Row<'_>> {
     for one in held.iter().filter(|held| held.space == space) {
         let (placed, partition, byte) = match one.placement {
             Some(Placement::Bytes { partition, byte }) => (true, u64::from(partition), byte),
-            Some(Placement::Bank { partition, bank }) => {
-                (true, u64::from(partition), u64::from(bank) * PSUM_BANK_BYTES)
-            }
+            Some(Placement::Bank { partition, bank }) => (
+                true,
+                u64::from(partition),
+                u64::from(bank) * PSUM_BANK_BYTES,
+            ),
             Some(Placement::Address(byte)) => (true, 0, byte),
             None => {
                 next = next.saturating_add(one.bytes);
@@ -135,7 +137,11 @@ fn table(name: &str, held: &[Held], count: usize) -> String {
             continue;
         }
         let peak = occupancy::peak(held, space);
-        let unit = if space == Space::Dram { "" } else { " a partition" };
+        let unit = if space == Space::Dram {
+            ""
+        } else {
+            " a partition"
+        };
         let _ = writeln!(
             out,
             "  {}: at most {} bytes{unit} in use, at instruction {}",
@@ -187,7 +193,10 @@ fn picture(name: &str, held: &[Held], count: usize) -> String {
     );
     let mut top = 40.0;
     for (space, rows) in &spaces {
-        let end = rows.iter().map(|row| row.byte.saturating_add(row.held.bytes)).max();
+        let end = rows
+            .iter()
+            .map(|row| row.byte.saturating_add(row.held.bytes))
+            .max();
         let end = end.unwrap_or(1).max(1) as f64;
         let _ = writeln!(
             out,
@@ -196,9 +205,14 @@ fn picture(name: &str, held: &[Held], count: usize) -> String {
             space.name()
         );
         for row in rows {
-            let Some((first, last)) = row.held.span else { continue };
+            let Some((first, last)) = row.held.span else {
+                continue;
+            };
             let scale = WIDTH / count.max(1) as f64;
-            let (x, width) = (LEFT + first as f64 * scale, (last + 1 - first) as f64 * scale);
+            let (x, width) = (
+                LEFT + first as f64 * scale,
+                (last + 1 - first) as f64 * scale,
+            );
             let height = row.held.bytes as f64 / end * HEIGHT;
             let y = top + HEIGHT - row.byte as f64 / end * HEIGHT - height;
             let (color, dash) = match row.placed {
@@ -228,5 +242,8 @@ fn picture(name: &str, held: &[Held], count: usize) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }

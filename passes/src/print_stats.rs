@@ -144,7 +144,11 @@ fn stats(ir: &Ir, func: Op) -> Stats {
         if let Some(engines) = def.engines {
             let engine = OpView::new(ir, op).engine_attr();
             let engine = engine.unwrap_or_else(|| engines.default_on(target));
-            stats.by_engine.entry(engine.name()).or_default().add(1, executed);
+            stats
+                .by_engine
+                .entry(engine.name())
+                .or_default()
+                .add(1, executed);
         }
         if def.has(Trait::Dma) {
             let bytes = bytes_written(ir, op);
@@ -153,7 +157,9 @@ fn stats(ir: &Ir, func: Op) -> Stats {
     }
     for (op, count) in ops.into_values() {
         let name = ir.name_text(op);
-        stats.by_op.insert(name.strip_prefix("bir.").unwrap_or(name).to_owned(), count);
+        stats
+            .by_op
+            .insert(name.strip_prefix("bir.").unwrap_or(name).to_owned(), count);
     }
     let (held, _) = occupancy::of_function(ir, func);
     for &space in Space::ALL {
@@ -187,7 +193,10 @@ fn bytes_written(ir: &Ir, op: Op) -> u64 {
     };
     let mut bytes = 0u64;
     for operand in ir.operands(op) {
-        let kind = def.operands.get(usize::from(operand.role)).map(|role| role.kind);
+        let kind = def
+            .operands
+            .get(usize::from(operand.role))
+            .map(|role| role.kind);
         if !matches!(kind, Some(Kind::Out | Kind::InOut)) {
             continue;
         }
@@ -221,7 +230,11 @@ fn text(stats: &Stats) -> String {
     row(1, "bytes moved by dma", stats.moved);
     out.push_str(&format!("  {:<30} {:>14}\n", "loops", stats.loops));
     for (name, space) in &stats.spaces {
-        let unit = if *name == "dram" { "bytes" } else { "bytes a partition" };
+        let unit = if *name == "dram" {
+            "bytes"
+        } else {
+            "bytes a partition"
+        };
         out.push_str(&format!(
             "  {name}: {} locations, {} bytes; at most {} {unit} in use, at instruction {}\n",
             space.locations, space.bytes, space.peak.bytes, space.peak.at
@@ -231,14 +244,21 @@ fn text(stats: &Stats) -> String {
 }
 
 fn json(all: &[Stats]) -> serde_json::Value {
-    let count = |count: &Count| serde_json::json!({ "written": count.written, "executed": count.executed });
+    let count =
+        |count: &Count| serde_json::json!({ "written": count.written, "executed": count.executed });
     let functions: Vec<serde_json::Value> = all
         .iter()
         .map(|stats| {
-            let by_op: serde_json::Map<_, _> =
-                stats.by_op.iter().map(|(name, c)| (name.clone(), count(c))).collect();
-            let by_engine: serde_json::Map<_, _> =
-                stats.by_engine.iter().map(|(name, c)| ((*name).to_owned(), count(c))).collect();
+            let by_op: serde_json::Map<_, _> = stats
+                .by_op
+                .iter()
+                .map(|(name, c)| (name.clone(), count(c)))
+                .collect();
+            let by_engine: serde_json::Map<_, _> = stats
+                .by_engine
+                .iter()
+                .map(|(name, c)| ((*name).to_owned(), count(c)))
+                .collect();
             let spaces: serde_json::Map<_, _> = stats
                 .spaces
                 .iter()

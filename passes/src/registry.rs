@@ -2,9 +2,7 @@
 
 use crate::options::same_name;
 use crate::pass::Pass;
-use crate::{
-    CanonicalizeNames, PrintMemoryMap, PrintStats, Unroll, Verifier, test_passes as test,
-};
+use crate::{CanonicalizeNames, PrintMemoryMap, PrintStats, Unroll, Verifier, test_passes as test};
 
 /// Makes a pass with its defaults.
 type Make = fn() -> Box<dyn Pass>;

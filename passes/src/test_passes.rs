@@ -76,7 +76,10 @@ pass_options! {
 }
 
 fn insert(ir: &mut Ir, func: Op, code: OpCode) {
-    let entry = ir.regions(func).first().and_then(|&region| ir.entry(region));
+    let entry = ir
+        .regions(func)
+        .first()
+        .and_then(|&region| ir.entry(region));
     if let Some(block) = entry {
         ir.insert(Cursor::Start(block), NewOp::new(op_name(code)));
     }
@@ -151,7 +154,9 @@ impl Pass for TestRename {
                 break;
             }
             let name = ir.ctx.string(&self.to);
-            let dict = ir.ctx.dict_with(ir.dict(module), names::SYM_NAME, Some(name));
+            let dict = ir
+                .ctx
+                .dict_with(ir.dict(module), names::SYM_NAME, Some(name));
             changed |= dict != ir.dict(module);
             ir.set_dict(module, dict);
         }

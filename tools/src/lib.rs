@@ -4,4 +4,5 @@
 //! 2 the command line was wrong.
 
 pub mod files;
+pub mod opt;
 pub mod report;

@@ -53,6 +53,16 @@ pub fn print(ir: &Ir, file: SourceFile<'_>, diags: &Diagnostics, style: ReportSt
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Prints a line that says what is done, and is no error.
+pub fn note(tool: &str, text: &str) {
+    line(&format!("{tool}: {text}"));
+}
+
+/// Prints a line as it is.
+pub fn line(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
 /// Prints a message that belongs to no place in a file.
 pub fn message(tool: &str, text: &str) {
     let _ = writeln!(io::stderr().lock(), "{tool}: error: {text}");

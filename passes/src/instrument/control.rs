@@ -16,7 +16,11 @@ pub struct Skip {
 
 impl Instrument for Skip {
     fn before_pass(&mut self, event: &PassEvent<'_>, _ir: &Ir, _log: &mut dyn Log) -> Verdict {
-        match self.names.iter().any(|name| same_name(name, event.pass.name())) {
+        match self
+            .names
+            .iter()
+            .any(|name| same_name(name, event.pass.name()))
+        {
             true => Verdict::Skip,
             false => Verdict::Run,
         }
@@ -83,7 +87,10 @@ impl Instrument for Bisect {
         what: &dyn Fn() -> String,
         log: &mut dyn Log,
     ) -> bool {
-        self.step(&format!("rewrite of {}: {}", event.pass.name(), what()), log)
+        self.step(
+            &format!("rewrite of {}: {}", event.pass.name(), what()),
+            log,
+        )
     }
 }
 

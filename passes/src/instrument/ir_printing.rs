@@ -130,7 +130,10 @@ fn difference(name: &str, before: &str, after: &str) -> String {
         .zip(rest_b.iter().rev())
         .take_while(|(a, b)| a == b)
         .count();
-    let (gone, come) = (&rest_a[..rest_a.len() - tail], &rest_b[..rest_b.len() - tail]);
+    let (gone, come) = (
+        &rest_a[..rest_a.len() - tail],
+        &rest_b[..rest_b.len() - tail],
+    );
     let mut out = format!(
         "--- {old}\n+++ {new}\n@@ -{},{} +{},{} @@\n",
         same + 1,
@@ -154,11 +157,26 @@ pub struct PrintIrTree {
     pub folder: PathBuf,
     /// How the module is printed.
     pub print: PrintOptions,
-    /// What stands before the number where there are several files, `chunk1/`.
-    pub part: Option<String>,
+    /// A folder of its own for each of several files, `file1/`.
+    part: Option<String>,
+}
+
+impl PrintIrTree {
+    /// Writes into `folder`.
+    pub fn new(folder: PathBuf, print: PrintOptions) -> PrintIrTree {
+        PrintIrTree {
+            folder,
+            print,
+            part: None,
+        }
+    }
 }
 
 impl Instrument for PrintIrTree {
+    fn begin_file(&mut self, number: Option<usize>) {
+        self.part = number.map(|number| format!("file{number}"));
+    }
+
     fn after_pass(
         &mut self,
         event: &PassEvent<'_>,
@@ -170,7 +188,12 @@ impl Instrument for PrintIrTree {
         let mut folder = self.folder.clone();
         folder.extend(&self.part);
         let anchor = event.pass.anchor();
-        folder.extend(Anchor::ALL.iter().filter(|&&a| a <= anchor).map(|a| a.name()));
+        folder.extend(
+            Anchor::ALL
+                .iter()
+                .filter(|&&a| a <= anchor)
+                .map(|a| a.name()),
+        );
         let path = folder.join(format!("{}_{}.bir", event.index, event.pass.name()));
         let written = fs::create_dir_all(&folder)
             .and_then(|()| super::reproducer::write_whole(&path, &print(ir, self.print)));
@@ -191,6 +214,9 @@ mod tests {
         let before: String = (0..15_000).map(|i| format!("a{i}\n")).collect();
         let after = before.replace("a7\n", "b\nc\n");
         let text = difference("p", &before, &after);
-        assert_eq!(text, "--- before p\n+++ after p\n@@ -8,1 +8,2 @@\n-a7\n+b\n+c\n");
+        assert_eq!(
+            text,
+            "--- before p\n+++ after p\n@@ -8,1 +8,2 @@\n-a7\n+b\n+c\n"
+        );
     }
 }

@@ -87,6 +87,9 @@ pub enum Flow {
 
 /// Watches a run; see the module's doc for the order of calls.
 pub trait Instrument {
+    /// Before each file of a run; its number from 1 where there are several.
+    fn begin_file(&mut self, _number: Option<usize>) {}
+
     /// Before a pass; may leave it out.
     fn before_pass(&mut self, _event: &PassEvent<'_>, _ir: &Ir, _log: &mut dyn Log) -> Verdict {
         Verdict::Run

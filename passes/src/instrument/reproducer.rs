@@ -17,42 +17,47 @@ const MARK: &str = "// reproduce: ";
 
 /// Writes a file for the first pass that fails.
 pub struct Reproducer {
-    /// The folder, made if it is not there.
-    pub folder: PathBuf,
+    folder: PathBuf,
     /// What file names begin with.
-    pub stem: String,
+    stem: String,
     /// Flags of the run that must be given again, the pipeline aside.
-    pub flags: Vec<String>,
+    flags: Vec<String>,
     /// The module before the pass that runs.
-    pub before: String,
+    before: String,
+    file: Option<usize>,
 }
 
 impl Reproducer {
-    /// Files go to `folder`, named after `stem` and the pass.
+    /// Files go to `folder`, which is made if it is not there, named after `stem` and the pass.
     pub fn new(folder: PathBuf, stem: String, flags: Vec<String>) -> Reproducer {
         Reproducer {
             folder,
             stem,
             flags,
             before: String::new(),
+            file: None,
         }
     }
 }
 
 impl Instrument for Reproducer {
+    fn begin_file(&mut self, number: Option<usize>) {
+        self.file = number;
+    }
+
     fn before_pass(&mut self, _event: &PassEvent<'_>, ir: &Ir, _log: &mut dyn Log) -> Verdict {
         self.before = print(ir, PrintOptions::default());
         Verdict::Run
     }
 
-    fn after_failure(
-        &mut self,
-        event: &PassEvent<'_>,
-        log: &mut dyn Log,
-        diags: &mut Diagnostics,
-    ) {
+    fn after_failure(&mut self, event: &PassEvent<'_>, log: &mut dyn Log, diags: &mut Diagnostics) {
         let name = event.pass.name();
-        let path = self.folder.join(format!("{}-{name}.bir", self.stem));
+        let number = self
+            .file
+            .map_or(String::new(), |number| format!("-{number}"));
+        let path = self
+            .folder
+            .join(format!("{}{number}-{name}.bir", self.stem));
         let errors = diags.iter().filter(|one| one.severity == Severity::Error);
         let mut text = format!("// pass `{name}` failed:\n");
         for error in errors {
@@ -71,7 +76,10 @@ impl Instrument for Reproducer {
         let written = fs::create_dir_all(&self.folder).and_then(|()| write_whole(&path, &text));
         log.write(&match written {
             Ok(()) => format!("reproducer: {}\n", path.display()),
-            Err(error) => format!("cannot write the reproducer `{}`: {error}\n", path.display()),
+            Err(error) => format!(
+                "cannot write the reproducer `{}`: {error}\n",
+                path.display()
+            ),
         });
     }
 }
@@ -87,7 +95,9 @@ pub fn read_reproducer(text: &str) -> Vec<String> {
 
 /// Writes a file that appears whole or not at all.
 pub(super) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
     file.write_all(text.as_bytes())?;
     #[cfg(unix)]

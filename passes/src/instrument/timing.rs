@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use bir_dialect::ir::Ir;
 use bir_dialect::text::diag::Diagnostics;
 
-use super::{Flow, Instrument, Log, PassEvent, PassReport, ReportFormat, Verdict, instruction_count};
+use super::{
+    Flow, Instrument, Log, PassEvent, PassReport, ReportFormat, Verdict, instruction_count,
+};
 use crate::pass::Anchor;
 
 struct Row {
@@ -41,7 +43,9 @@ impl TimingReport {
         instructions: u64,
     ) {
         let mut rows = self.rows.borrow_mut();
-        let known = rows.iter().position(|row| row.index == index && row.name == name);
+        let known = rows
+            .iter()
+            .position(|row| row.index == index && row.name == name);
         let at = known.unwrap_or_else(|| {
             rows.push(Row {
                 anchor,
@@ -103,22 +107,22 @@ fn json(rows: &[Row], total: Duration) -> String {
 }
 
 fn text(rows: &[Row], total: Duration) -> String {
-    let mut out =
-        String::from("timing\n      time      %   us/instr   peak MB  name\n");
+    let mut out = String::from("timing\n      time      %   us/instr   peak MB  name\n");
     let share = |time: Duration| match total.as_nanos() {
         0 => 0.0,
         _ => 100.0 * time.as_secs_f64() / total.as_secs_f64(),
     };
-    let mut line = |time: Duration, us: Option<f64>, peak: Option<u64>, depth: usize, name: &str| {
-        let us = us.map_or(String::new(), |us| format!("{us:.3}"));
-        let peak = peak.map_or(String::new(), |peak| format!("{:.1}", peak as f64 / 1e6));
-        out.push_str(&format!(
-            "  {:>8} {:>6.1} {us:>10} {peak:>9}  {}{name}\n",
-            time_text(time),
-            share(time),
-            "  ".repeat(depth)
-        ));
-    };
+    let mut line =
+        |time: Duration, us: Option<f64>, peak: Option<u64>, depth: usize, name: &str| {
+            let us = us.map_or(String::new(), |us| format!("{us:.3}"));
+            let peak = peak.map_or(String::new(), |peak| format!("{:.1}", peak as f64 / 1e6));
+            out.push_str(&format!(
+                "  {:>8} {:>6.1} {us:>10} {peak:>9}  {}{name}\n",
+                time_text(time),
+                share(time),
+                "  ".repeat(depth)
+            ));
+        };
     // Neighbours of one anchor stand below one line with their sum, as in the pipeline's text.
     let mut depth = 0;
     for (at, row) in rows.iter().enumerate() {
@@ -152,7 +156,9 @@ fn time_text(time: Duration) -> String {
 /// Largest resident memory of the process so far, in bytes, where the system tells.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
 }

@@ -73,9 +73,10 @@ fn syntax_error(text: &str, error: &pest::error::Error<Rule>) -> Diagnostic {
         None => "the end".to_owned(),
     };
     let mut expected: Vec<&str> = match &error.variant {
-        ErrorVariant::ParsingError { positives, .. } => {
-            positives.iter().filter_map(|&rule| rule_name(rule)).collect()
-        }
+        ErrorVariant::ParsingError { positives, .. } => positives
+            .iter()
+            .filter_map(|&rule| rule_name(rule))
+            .collect(),
         ErrorVariant::CustomError { .. } => Vec::new(),
     };
     expected.sort_unstable();
@@ -92,6 +93,8 @@ fn syntax_error(text: &str, error: &pest::error::Error<Rule>) -> Diagnostic {
     let place = match help {
         // A trailing comma is the fault itself.
         Some(_) => before.len() - 1..before.len(),
+        // Behind the end there is nothing to point at.
+        None if length == 0 => before.char_indices().last().map_or(0, |(at, _)| at)..before.len(),
         None => at..at + length,
     };
     Diagnostic::error(Place::Span(place), message).maybe_help(help)
@@ -181,9 +184,8 @@ impl Reader<'_> {
                 ),
                 None => {
                     let known = self.registry.names();
-                    let help = did_you_mean(text, known).or_else(|| {
-                        Some("`--list-passes` lists the passes".to_owned())
-                    });
+                    let help = did_you_mean(text, known)
+                        .or_else(|| Some("`--list-passes` lists the passes".to_owned()));
                     (format!("unknown pass `{text}`"), help)
                 }
             };
@@ -223,8 +225,7 @@ impl Reader<'_> {
             let text = name.as_str();
             let Some(number) = defs.iter().position(|def| same_name(def.name, text)) else {
                 let names: Vec<String> = defs.iter().map(|def| def.printed()).collect();
-                let listed: Vec<String> =
-                    names.iter().map(|name| format!("`{name}`")).collect();
+                let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
                 let help = did_you_mean(text, names.iter().map(String::as_str)).unwrap_or(
                     match listed.is_empty() {
                         true => format!("`{}` has no options", pass.name()),
@@ -251,8 +252,7 @@ impl Reader<'_> {
                     ("true".to_owned(), whole)
                 }
                 None => {
-                    let message =
-                        format!("option `{printed}` of `{}` needs a value", pass.name());
+                    let message = format!("option `{printed}` of `{}` needs a value", pass.name());
                     let help = format!("write `{printed}={}`", defs[number].kind);
                     self.error(whole, message, Some(help));
                     continue;

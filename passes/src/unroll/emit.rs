@@ -3,10 +3,10 @@
 use bir_dialect::bir::access::{Access, Target};
 use bir_dialect::bir::attrs::Accumulate;
 use bir_dialect::bir::indices::Numbering;
+use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::{
     COL_DEPS, COL_ID, COL_ORDER, Dep, OrderTerm, names, op_name, order_words,
 };
-use bir_dialect::bir::ops::OpCode;
 use bir_dialect::ir::{
     Annot, Block, Comment, Cursor, Dict, Ir, NewOp, NewOperand, Op, Trivia, Value,
 };
@@ -98,7 +98,11 @@ pub(super) fn apply(ir: &mut Ir, plan: FuncPlan, cx: &mut PassContext<'_>) -> Re
     }
     if done == plan.roots.len() {
         for (op, words) in &plan.outside {
-            ir.set_words_cell(COL_DEPS, *op, Some(words).filter(|w| !w.is_empty()).map(Vec::as_slice));
+            ir.set_words_cell(
+                COL_DEPS,
+                *op,
+                Some(words).filter(|w| !w.is_empty()).map(Vec::as_slice),
+            );
         }
     }
     Ok(done > 0)
@@ -174,7 +178,9 @@ impl Emitter<'_> {
     /// Begins an unrolled loop.
     fn open(&mut self, ir: &mut Ir, at: usize, cursor: Cursor, frames: &mut Vec<Frame>) {
         let root = self.root;
-        let Shape::Unrolled(parts, _) = &root.templates[at].shape else { return };
+        let Shape::Unrolled(parts, _) = &root.templates[at].shape else {
+            return;
+        };
         let keeps_loop = parts.first().is_some_and(|part| part.around.is_some());
         if !keeps_loop {
             self.take_header_comments(ir, at);
@@ -184,7 +190,8 @@ impl Emitter<'_> {
             self.fresh[at] = false;
             return;
         }
-        self.path.push((0, parts.iter().map(|part| part.copies).sum()));
+        self.path
+            .push((0, parts.iter().map(|part| part.copies).sum()));
         frames.push(Frame {
             owner: at,
             at: at + 1,
@@ -205,7 +212,9 @@ impl Emitter<'_> {
     fn begin_part(&mut self, ir: &mut Ir, frame: &mut Frame) {
         let root = self.root;
         let template = &root.templates[frame.owner];
-        let Shape::Unrolled(parts, _) = &template.shape else { return };
+        let Shape::Unrolled(parts, _) = &template.shape else {
+            return;
+        };
         let part = parts[frame.part];
         frame.around = None;
         frame.cursor = frame.outer;
@@ -268,7 +277,9 @@ impl Emitter<'_> {
     fn begin_copy(&mut self, frame: &mut Frame) {
         let template = self.template(frame.owner);
         let slot = template.slot;
-        let Shape::Unrolled(parts, step) = &template.shape else { return };
+        let Shape::Unrolled(parts, step) = &template.shape else {
+            return;
+        };
         let part = parts[frame.part];
         let add = step.wrapping_mul(frame.copy as i64);
         let first = frame.part == 0 && frame.copy == 0;
@@ -285,7 +296,9 @@ impl Emitter<'_> {
 
     /// Behind the last template of a region: the next copy, the next part, or the end.
     fn close(&mut self, ir: &mut Ir, frames: &mut Vec<Frame>) {
-        let Some(mut frame) = frames.pop() else { return };
+        let Some(mut frame) = frames.pop() else {
+            return;
+        };
         let root = self.root;
         let template = &root.templates[frame.owner];
         let Shape::Unrolled(parts, _) = &template.shape else {
@@ -320,7 +333,9 @@ impl Emitter<'_> {
 
     /// Comments behind the last instruction of a body.
     fn end_comments(&mut self, ir: &mut Ir, frame: &Frame) {
-        let Some(block) = entry_block(ir, self.template(frame.owner).op) else { return };
+        let Some(block) = entry_block(ir, self.template(frame.owner).op) else {
+            return;
+        };
         let mut comments = std::mem::take(&mut self.pending);
         comments.extend_from_slice(ir.end_comments(block));
         if comments.is_empty() {
@@ -408,7 +423,9 @@ impl Emitter<'_> {
                 blocks.push((old, new));
             }
         }
-        let Some(&(_, first)) = blocks.first() else { return };
+        let Some(&(_, first)) = blocks.first() else {
+            return;
+        };
         frames.push(Frame {
             owner: at,
             at: at + 1,
@@ -443,8 +460,11 @@ impl Emitter<'_> {
     fn fault(&self, at: usize, what: &str) -> Box<Diagnostic> {
         let op = self.template(at).op;
         Box::new(
-            Diagnostic::error(Place::Op(op, Part::Whole), format!("cannot unroll: this {what}"))
-                .help("leave its loop out by naming the others in `loops`"),
+            Diagnostic::error(
+                Place::Op(op, Part::Whole),
+                format!("cannot unroll: this {what}"),
+            )
+            .help("leave its loop out by naming the others in `loops`"),
         )
     }
 
@@ -481,12 +501,19 @@ impl Emitter<'_> {
                 });
             }
         }
-        let results: smallvec::SmallVec<[_; 2]> =
-            ir.results(template.op).map(|value| ir.value_type(value)).collect();
+        let results: smallvec::SmallVec<[_; 2]> = ir
+            .results(template.op)
+            .map(|value| ir.value_type(value))
+            .collect();
         let successors: smallvec::SmallVec<[Block; 2]> = ir
             .successors(template.op)
             .iter()
-            .map(|&to| blocks.iter().find(|&&(old, _)| old == to).map_or(to, |&(_, new)| new))
+            .map(|&to| {
+                blocks
+                    .iter()
+                    .find(|&&(old, _)| old == to)
+                    .map_or(to, |&(_, new)| new)
+            })
             .collect();
         let op = ir.insert(
             cursor,
@@ -503,8 +530,7 @@ impl Emitter<'_> {
         let span = ir.span(template.op);
         ir.set_span(op, span);
         for (number, (old, new)) in ir.results(template.op).zip(ir.results(op)).enumerate() {
-            let name = ir.value_name(old);
-            ir.set_value_name(new, name);
+            self.name_result(ir, old, new);
             self.slots[template.slot + number] = Bound::Value(new);
         }
         self.columns(ir, at, variant, op);
@@ -517,6 +543,20 @@ impl Emitter<'_> {
         Ok(op)
     }
 
+    /// Later copies of a register are `<name>_u<N>`, N from 1.
+    fn name_result(&self, ir: &mut Ir, old: Value, new: Value) {
+        let Some(name) = ir.value_name(old) else {
+            return;
+        };
+        match self.copy_number(self.path.len()) {
+            0 => ir.set_value_name(new, Some(name)),
+            number => {
+                let name = format!("{}_u{number}", ir.ctx.text(name));
+                ir.name_value(new, &name);
+            }
+        }
+    }
+
     fn columns(&self, ir: &mut Ir, at: usize, variant: usize, op: Op) {
         let template = self.template(at);
         if let Some(ids) = template.id {
@@ -527,7 +567,12 @@ impl Emitter<'_> {
             for dep in &template.deps {
                 match *dep {
                     TemplateDep::Fixed(word) => words.push(word),
-                    TemplateDep::Copies { dep, ids, shared, each } => {
+                    TemplateDep::Copies {
+                        dep,
+                        ids,
+                        shared,
+                        each,
+                    } => {
                         let from = self.copy_number(shared) * each;
                         words.extend((from..from + each).map(|copy| {
                             let id = ids.of(copy);
@@ -540,8 +585,11 @@ impl Emitter<'_> {
         }
         if !template.order.is_empty() {
             let numbers = &self.variants[at][variant].numbers;
-            let order: Vec<OrderTerm> =
-                template.order.iter().map(|term| self.order_term(template, numbers, term)).collect();
+            let order: Vec<OrderTerm> = template
+                .order
+                .iter()
+                .map(|term| self.order_term(template, numbers, term))
+                .collect();
             ir.set_words_cell(COL_ORDER, op, Some(&order_words(&order)));
         }
     }
@@ -552,7 +600,9 @@ impl Emitter<'_> {
             ..OrderTerm::default()
         };
         for &(index, coef) in &old.terms {
-            let Some(&source) = template.indices.get(usize::from(index)) else { continue };
+            let Some(&source) = template.indices.get(usize::from(index)) else {
+                continue;
+            };
             match self.bound(source) {
                 Bound::Const { value, .. } => {
                     new.constant = new.constant.wrapping_add(coef.wrapping_mul(value));
@@ -608,12 +658,14 @@ impl Emitter<'_> {
             };
             match shift.and_then(|shift| at_place.checked_add(shift)) {
                 Some(sum) => *at_place = sum,
-                None => return Err(self.fault(at, "has an access whose offset does not fit 64 bits")),
+                None => {
+                    return Err(self.fault(at, "has an access whose offset does not fit 64 bits"));
+                }
             }
         }
-        access
-            .intern(&mut ir.ctx, whole)
-            .map_err(|error| self.fault(at, &format!("has an access that cannot be stored: {error}")))
+        access.intern(&mut ir.ctx, whole).map_err(|error| {
+            self.fault(at, &format!("has an access that cannot be stored: {error}"))
+        })
     }
 
     /// How the instruction looks with the indices known here.
@@ -699,7 +751,9 @@ impl Emitter<'_> {
             Accumulates::Yes => Some(Accumulate::Yes),
             Accumulates::UnlessFirst => {
                 let index = template.accumulate.map_or(0, usize::from);
-                Some(Accumulate::UnlessFirst(numbers.get(index).copied().unwrap_or(0)))
+                Some(Accumulate::UnlessFirst(
+                    numbers.get(index).copied().unwrap_or(0),
+                ))
             }
         };
         if let Some(accumulate) = accumulate {

@@ -14,7 +14,7 @@
 //! * `order` coordinates fold like accesses; an `id` stays with the first copy, later ones get
 //!   new numbers; a dependence inside the body stays inside its copy, one from outside goes to
 //!   all copies;
-//! * registers defined in the body are one per copy; comments stay with the first copy, source
+//! * registers defined in the body are one per copy, `%r`, `%r_u1`, `%r_u2`; comments stay with the first copy, source
 //!   locations with all.
 //!
 //! Left as they are, with a remark, or an error where the loop was named: loops with a bound in a
@@ -50,7 +50,9 @@ impl OptionValue for Factor {
         match (text, text.parse()) {
             ("full", _) => Ok(Factor::Full),
             (_, Ok(factor)) if factor > 0 => Ok(Factor::By(factor)),
-            _ => Err(format!("expected `full` or a number from 1, found `{text}`")),
+            _ => Err(format!(
+                "expected `full` or a number from 1, found `{text}`"
+            )),
         }
     }
 
@@ -131,8 +133,10 @@ impl Unroll {
     fn names_known(&self, plans: &[FuncPlan], cx: &mut PassContext<'_>) -> bool {
         let mut all = true;
         for wanted in &self.loops {
-            let mut known: Vec<&str> =
-                plans.iter().flat_map(|plan| plan.names.iter().map(String::as_str)).collect();
+            let mut known: Vec<&str> = plans
+                .iter()
+                .flat_map(|plan| plan.names.iter().map(String::as_str))
+                .collect();
             if known.contains(&wanted.as_str()) {
                 continue;
             }
@@ -140,8 +144,11 @@ impl Unroll {
             known.sort_unstable();
             known.dedup();
             let help = did_you_mean(wanted, known.iter().copied()).unwrap_or_else(|| {
-                let listed: Vec<String> =
-                    known.iter().take(8).map(|name| format!("`%{name}`")).collect();
+                let listed: Vec<String> = known
+                    .iter()
+                    .take(8)
+                    .map(|name| format!("`%{name}`"))
+                    .collect();
                 match listed.is_empty() {
                     true => "there are no loops".to_owned(),
                     false => format!("there are loops {}", listed.join(", ")),
@@ -192,9 +199,8 @@ fn fits(ir: &Ir, plans: &[FuncPlan], cx: &mut PassContext<'_>) -> bool {
     let Some(largest) = roots().max_by_key(|root| root.made) else {
         return true;
     };
-    let message = format!(
-        "unrolling would make {total} instructions, more than the limit of {limit}"
-    );
+    let message =
+        format!("unrolling would make {total} instructions, more than the limit of {limit}");
     cx.report(
         Diagnostic::error(Place::Op(largest.op(), Part::Whole), message)
             .label(format!("{} of them", largest.made))

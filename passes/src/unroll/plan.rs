@@ -5,9 +5,7 @@ use std::collections::{HashMap, HashSet};
 use bir_dialect::bir::access::Access;
 use bir_dialect::bir::attrs::Accumulate;
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::{
-    COL_DEPS, COL_ID, COL_ORDER, Dep, OrderTerm, names, order_terms,
-};
+use bir_dialect::bir::program::{COL_DEPS, COL_ID, COL_ORDER, Dep, OrderTerm, names, order_terms};
 use bir_dialect::bir::types::MemType;
 use bir_dialect::ir::{Annot, Ir, Op, Value, Visit};
 
@@ -186,7 +184,9 @@ impl Facts {
             }
             let deps = ir.words_cell(COL_DEPS, op).unwrap_or_default();
             let deps = deps.iter().map(|&word| Dep::from_word(word));
-            facts.depended.extend(deps.filter(|dep| !dep.set).map(|dep| dep.id));
+            facts
+                .depended
+                .extend(deps.filter(|dep| !dep.set).map(|dep| dep.id));
         }
         facts
     }
@@ -194,7 +194,10 @@ impl Facts {
 
 /// The index of a loop.
 fn index_of(ir: &Ir, op: Op) -> Option<Value> {
-    let entry = ir.regions(op).first().and_then(|&region| ir.entry(region))?;
+    let entry = ir
+        .regions(op)
+        .first()
+        .and_then(|&region| ir.entry(region))?;
     ir.args(entry).next()
 }
 
@@ -242,7 +245,9 @@ fn can_unroll(factor: Factor, ir: &Ir, op: Op, facts: &Facts) -> Choice {
     };
     let what = loop_text(ir, op);
     if let Some(bound) = ir.operands(op).first() {
-        let name = ir.value_name(bound.value).map_or("", |name| ir.ctx.text(name));
+        let name = ir
+            .value_name(bound.value)
+            .map_or("", |name| ir.ctx.text(name));
         let why = format!("{what} has its bound in register `%{name}`, its trips are not known");
         return refuse(why, Some("only loops between constants can be unrolled"));
     }
@@ -251,13 +256,20 @@ fn can_unroll(factor: Factor, ir: &Ir, op: Op, facts: &Facts) -> Choice {
         return refuse(format!("{what} has no constant bounds"), None);
     };
     let step = int(names::STEP).unwrap_or(1);
-    let blocks = ir.regions(op).first().map_or(0, |&region| ir.blocks(region).take(2).count());
+    let blocks = ir
+        .regions(op)
+        .first()
+        .map_or(0, |&region| ir.blocks(region).take(2).count());
     if blocks != 1 {
         return refuse(format!("{what} has branches in its body"), None);
     }
     let has = |name| ir.ctx.dict_get(ir.dict(op), name).is_some();
-    let depended = ir.int_cell(COL_ID, op).is_some_and(|id| facts.depended.contains(&id));
-    let own = ir.words_cell(COL_DEPS, op).is_some_and(|deps| !deps.is_empty());
+    let depended = ir
+        .int_cell(COL_ID, op)
+        .is_some_and(|id| facts.depended.contains(&id));
+    let own = ir
+        .words_cell(COL_DEPS, op)
+        .is_some_and(|deps| !deps.is_empty());
     if depended || own || has(names::WAIT) || has(names::SIGNAL) {
         let why = format!("{what} has dependences or semaphores of its own");
         return refuse(why, Some("move them to the instructions in it"));
@@ -366,7 +378,10 @@ fn root(pass: &Unroll, ir: &Ir, op: Op, facts: &Facts, plan: &mut FuncPlan) {
                 let at = root.templates.len();
                 let template = template(ir, inner, code, shape, &slots, root.slots);
                 let results = ir.results(inner);
-                let args = ir.regions(inner).iter().flat_map(|&region| ir.blocks(region));
+                let args = ir
+                    .regions(inner)
+                    .iter()
+                    .flat_map(|&region| ir.blocks(region));
                 let args = args.flat_map(|block| ir.args(block));
                 for value in results.chain(args) {
                     slots.insert(value, root.slots);
@@ -384,7 +399,9 @@ fn root(pass: &Unroll, ir: &Ir, op: Op, facts: &Facts, plan: &mut FuncPlan) {
             }
             Visit::Leave(_) => {
                 let end = root.templates.len();
-                let Some((at, body)) = open.pop() else { continue };
+                let Some((at, body)) = open.pop() else {
+                    continue;
+                };
                 root.templates[at].end = end;
                 let made = match &root.templates[at].shape {
                     Shape::Unrolled(segments, _) => segments.iter().fold(0u64, |sum, part| {
@@ -401,15 +418,26 @@ fn root(pass: &Unroll, ir: &Ir, op: Op, facts: &Facts, plan: &mut FuncPlan) {
         }
     }
     // With branches in a loop that stays, a use may stand above its definition in the text.
-    let is_late = |source: &Source| matches!(source, Source::Outer(value) if slots.contains_key(value));
+    let is_late =
+        |source: &Source| matches!(source, Source::Outer(value) if slots.contains_key(value));
     let uses = |template: &Template| {
         let operands = template.operands.iter().map(|operand| operand.source);
-        operands.chain(template.indices.iter().copied()).any(|source| is_late(&source))
+        operands
+            .chain(template.indices.iter().copied())
+            .any(|source| is_late(&source))
     };
     if root.templates.iter().any(uses) {
-        let why = format!("{} holds branches whose blocks are out of order", loop_text(ir, op));
+        let why = format!(
+            "{} holds branches whose blocks are out of order",
+            loop_text(ir, op)
+        );
         let named = !pass.loops.is_empty();
-        plan.left.push(Left { op, why, help: None, named });
+        plan.left.push(Left {
+            op,
+            why,
+            help: None,
+            named,
+        });
         return;
     }
     plan.roots.push(root);
@@ -438,7 +466,12 @@ fn template(
         let access = (operand.annot != Annot::UNIT)
             .then(|| MemType::get(&ir.ctx, ir.value_type(operand.value)))
             .flatten()
-            .map(|mem| (Access::resolve(&ir.ctx, &mem, operand.annot), Access::whole(&mem)))
+            .map(|mem| {
+                (
+                    Access::resolve(&ir.ctx, &mem, operand.annot),
+                    Access::whole(&mem),
+                )
+            })
             .filter(|(access, _)| !access.terms.is_empty());
         operands.push(TemplateOperand {
             source: source(operand.value),
@@ -460,7 +493,10 @@ fn template(
         indices,
         index_role,
         accumulate,
-        order: ir.words_cell(COL_ORDER, op).map(order_terms).unwrap_or_default(),
+        order: ir
+            .words_cell(COL_ORDER, op)
+            .map(order_terms)
+            .unwrap_or_default(),
         id: None,
         deps: Vec::new(),
         slot,
@@ -485,7 +521,10 @@ fn number(ir: &Ir, func: Op, facts: &Facts, plan: &mut FuncPlan) {
     for (at, root) in plan.roots.iter_mut().enumerate() {
         let mut around: Vec<(usize, u64)> = Vec::new();
         for number in 0..root.templates.len() {
-            while around.last().is_some_and(|&(open, _)| root.templates[open].end <= number) {
+            while around
+                .last()
+                .is_some_and(|&(open, _)| root.templates[open].end <= number)
+            {
                 around.pop();
             }
             let template = &mut root.templates[number];
@@ -493,8 +532,12 @@ fn number(ir: &Ir, func: Op, facts: &Facts, plan: &mut FuncPlan) {
                 around.push((number, segments.iter().map(|part| part.copies).sum()));
                 continue;
             }
-            let Some(first) = ir.int_cell(COL_ID, template.op) else { continue };
-            let copies = around.iter().fold(1u64, |all, &(_, some)| all.saturating_mul(some));
+            let Some(first) = ir.int_cell(COL_ID, template.op) else {
+                continue;
+            };
+            let copies = around
+                .iter()
+                .fold(1u64, |all, &(_, some)| all.saturating_mul(some));
             let ids = Ids {
                 first,
                 base: u32::try_from(next).unwrap_or(u32::MAX),
@@ -502,7 +545,15 @@ fn number(ir: &Ir, func: Op, facts: &Facts, plan: &mut FuncPlan) {
             next = next.saturating_add(copies.saturating_sub(1));
             template.id = Some(ids);
             let around = around.clone();
-            known.insert(first, Numbered { root: at, ids, copies, around });
+            known.insert(
+                first,
+                Numbered {
+                    root: at,
+                    ids,
+                    copies,
+                    around,
+                },
+            );
         }
         if next > u64::from(u32::MAX) {
             // More copies than any limit allows; `fits` refuses them.
@@ -520,7 +571,10 @@ fn number(ir: &Ir, func: Op, facts: &Facts, plan: &mut FuncPlan) {
     for (at, root) in plan.roots.iter_mut().enumerate() {
         let mut around: Vec<(usize, u64)> = Vec::new();
         for number in 0..root.templates.len() {
-            while around.last().is_some_and(|&(open, _)| root.templates[open].end <= number) {
+            while around
+                .last()
+                .is_some_and(|&(open, _)| root.templates[open].end <= number)
+            {
                 around.pop();
             }
             let template = &mut root.templates[number];
@@ -532,7 +586,9 @@ fn number(ir: &Ir, func: Op, facts: &Facts, plan: &mut FuncPlan) {
                     Some(on) if on.root != at => {
                         let mut words = Vec::new();
                         all_copies(dep, on, &mut words);
-                        template.deps.extend(words.into_iter().map(TemplateDep::Fixed));
+                        template
+                            .deps
+                            .extend(words.into_iter().map(TemplateDep::Fixed));
                     }
                     Some(on) => {
                         let pairs = around.iter().zip(&on.around);
@@ -554,7 +610,9 @@ fn number(ir: &Ir, func: Op, facts: &Facts, plan: &mut FuncPlan) {
         }
     }
     for op in ir.walk_op(func) {
-        let Some(words) = ir.words_cell(COL_DEPS, op) else { continue };
+        let Some(words) = ir.words_cell(COL_DEPS, op) else {
+            continue;
+        };
         let is_moved = |&word: &u64| {
             let dep = Dep::from_word(word);
             !dep.set && known.get(&dep.id).is_some_and(|on| on.copies != 1)
@@ -600,7 +658,11 @@ mod tests {
                 for no_reorder in [false, true] {
                     let count = wanted.len() as u64;
                     if let Some(parts) = segments(lower, upper, step, count, factor, no_reorder) {
-                        assert_eq!(trips(&parts, step), wanted, "{lower} {upper} {step} {factor:?}");
+                        assert_eq!(
+                            trips(&parts, step),
+                            wanted,
+                            "{lower} {upper} {step} {factor:?}"
+                        );
                         assert!(!no_reorder || parts.iter().all(|part| part.around.is_some()));
                     }
                 }
