@@ -189,11 +189,40 @@ impl Access {
         }
     }
 
-    /// Interns the access for a location of type `mem`; the whole location becomes `UNIT`.
+    /// Whether it is the whole of a location of type `mem`, row-major.
+    pub fn is_whole(&self, mem: &MemType<'_>) -> bool {
+        if self.recast || self.offset != 0 || !self.terms.is_empty() {
+            return false;
+        }
+        let window = match self.window {
+            Some(window) => window.start == 0 && window.count == mem.partitions(),
+            None => !mem.is_partitioned(),
+        };
+        let dims = mem.free_dims();
+        if !window || self.pairs.len() != dims.len().max(1) {
+            return false;
+        }
+        let mut stride = 1i64;
+        for (i, pair) in self.pairs.iter().enumerate().rev() {
+            let dim = dims.get(i).copied().unwrap_or(1);
+            if pair.step != stride || pair.count != dim {
+                return false;
+            }
+            stride = stride.saturating_mul(i64::try_from(dim).unwrap_or(i64::MAX));
+        }
+        true
+    }
+
+    /// Interns the access for a location whose whole access is `whole`, which becomes `UNIT`.
     pub fn intern(&self, ctx: &mut Context, whole: &Access) -> Result<Annot, AccessError> {
         if !self.recast && self.terms.is_empty() && self == whole {
             return Ok(Annot::UNIT);
         }
+        self.intern_part(ctx)
+    }
+
+    /// Interns an access that is not the whole of its location.
+    pub fn intern_part(&self, ctx: &mut Context) -> Result<Annot, AccessError> {
         if self.pairs.len() > MAX_PAIRS {
             return Err(AccessError::TooMany {
                 what: "step x count pairs",

@@ -1,5 +1,7 @@
 //! A BIR file in memory: the registered names, the columns, and what they hold.
 
+use std::sync::LazyLock;
+
 use smallvec::SmallVec;
 
 use super::ops::{COMMON_ATTRS, OPS, OpCode, Trait};
@@ -76,8 +78,48 @@ pub const COL_DEPS: Column = Column(1);
 /// The column of schedule coordinates; see [`OrderTerm`].
 pub const COL_ORDER: Column = Column(2);
 
+/// Interned names of one op's operands, words and attributes, the same in every BIR context.
+#[derive(Debug)]
+pub struct OpNames {
+    /// Of [`OpDef::operands`](super::ops::OpDef::operands), in order.
+    pub operands: Box<[Str]>,
+    /// Of [`OpDef::words`](super::ops::OpDef::words), in order.
+    pub words: Box<[Str]>,
+    /// Of [`OpDef::attrs`](super::ops::OpDef::attrs), in order.
+    pub attrs: Box<[Str]>,
+    /// Per operand, of the words behind its keyword.
+    pub key_words: Box<[Box<[Str]>]>,
+}
+
+static BASE: LazyLock<Context> = LazyLock::new(base_context);
+
+static OP_NAMES: LazyLock<Vec<OpNames>> = LazyLock::new(|| {
+    let find = |text: &str| BASE.find_str(text).unwrap_or(names::SYM_NAME);
+    OPS.iter()
+        .map(|def| OpNames {
+            operands: def.operands.iter().map(|role| find(role.name)).collect(),
+            words: def.words.iter().map(|word| find(word)).collect(),
+            attrs: def.attrs.iter().map(|attr| find(attr.name)).collect(),
+            key_words: def
+                .operands
+                .iter()
+                .map(|role| role.words.iter().map(|word| find(word)).collect())
+                .collect(),
+        })
+        .collect()
+});
+
+/// The interned names of an op.
+pub fn op_names(code: OpCode) -> &'static OpNames {
+    &OP_NAMES[code as usize]
+}
+
 /// A context with the dialect registered; [`OpCode`] numbers are op name handles.
 pub fn context() -> Context {
+    BASE.clone()
+}
+
+fn base_context() -> Context {
     let mut ctx = Context::new();
     for text in names::TEXTS {
         ctx.str(text);

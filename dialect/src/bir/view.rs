@@ -2,6 +2,7 @@
 
 use super::access::Access;
 use super::ops::{OpCode, OpDef};
+use super::program::op_names;
 use super::space::Engine;
 use super::types::MemType;
 use crate::ir::{Attr, AttrView, Ir, Op, Operand, Value};
@@ -76,13 +77,14 @@ impl<'a> OpView<'a> {
         if let Some(operand) = found {
             return RoleView::Operand(operand);
         }
-        let Some(def) = self.def() else {
+        let Some(code) = self.code() else {
             return RoleView::Absent;
         };
-        match def.operands.get(role) {
+        match code.def().operands.get(role) {
             Some(entry) if entry.takes_literal() => self
                 .ir
-                .attr(self.op, entry.name)
+                .ctx
+                .dict_get(self.ir.dict(self.op), op_names(code).operands[role])
                 .map_or(RoleView::Absent, RoleView::Literal),
             _ => RoleView::Absent,
         }

@@ -162,8 +162,17 @@ impl Context {
         if entries.is_empty() {
             return Dict::EMPTY;
         }
-        let mut words: SmallVec<[u64; 16]> = SmallVec::with_capacity(entries.len());
-        words.extend(entries.iter().map(|&(name, attr)| entry_word(name, attr)));
+        let mut words: SmallVec<[u64; 16]> = SmallVec::new();
+        let mut sorted = true;
+        let mut last = None;
+        for &(name, attr) in entries {
+            sorted &= last.is_none_or(|last| last < name);
+            last = Some(name);
+            words.push(entry_word(name, attr));
+        }
+        if sorted {
+            return Dict(self.dicts.intern(&words));
+        }
         // A stable sort keeps the order of equal names, so the last one can be told.
         words.sort_by_key(|word| word >> 32);
         let mut out: SmallVec<[u64; 16]> = SmallVec::with_capacity(words.len());

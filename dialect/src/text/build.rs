@@ -9,14 +9,12 @@ use super::diag::{Diagnostic, Place};
 use super::parser::Scopes;
 use super::recipe::*;
 use super::scan::Hole;
-use crate::bir::access::{Access, AccessError, Pair, Target, Window, strides, view_dims};
-use crate::bir::indices::Numbering;
+use crate::bir::access::{Access, AccessError, Pair, Target, Window, view_dims};
 use crate::bir::attrs::{Accumulate, Placement, Sem, number};
+use crate::bir::indices::Numbering;
 use crate::bir::num::{self, DType};
 use crate::bir::ops::OpCode;
-use crate::bir::program::{
-    COL_DEPS, COL_ID, COL_ORDER, Dep, OrderTerm, names, order_words,
-};
+use crate::bir::program::{COL_DEPS, COL_ID, COL_ORDER, Dep, OrderTerm, names, order_words};
 use crate::bir::types::{MemType, is_index, reg_dtype, reg_type, type_text};
 use crate::ir::{
     Annot, Attr, Block, Dict, Ir, Loc, NewOp, NewOperand, Op, SourceLoc, Str, Type, Value,
@@ -100,7 +98,55 @@ pub(crate) struct Built {
 pub(crate) struct Builder<'a, 's> {
     pub(crate) ir: &'a mut Ir,
     pub(crate) scopes: &'a mut Scopes,
+    pub(crate) memos: &'a mut AccessMemos,
     pub(crate) src: Source<'s>,
+}
+
+/// Integers an access may depend on to be remembered.
+pub(crate) const MEMO_INTS: usize = 6;
+
+/// Accesses built lately, by what they depend on: repeated code repeats its accesses.
+pub(crate) struct AccessMemos {
+    slots: Vec<(MemoKey, Annot)>,
+}
+
+/// Number of the access recipe, location type, integers.
+type MemoKey = (u32, Type, [i64; MEMO_INTS]);
+
+impl Default for AccessMemos {
+    fn default() -> Self {
+        AccessMemos {
+            slots: vec![((0, Type(0), [0; MEMO_INTS]), Annot::UNIT); 1 << 10],
+        }
+    }
+}
+
+impl AccessMemos {
+    fn key(number: u32, ty: Type, holes: &[u32], values: &[Hole]) -> MemoKey {
+        let mut ints = [0; MEMO_INTS];
+        for (int, &hole) in ints.iter_mut().zip(holes) {
+            *int = values[hole as usize].value;
+        }
+        (number, ty, ints)
+    }
+
+    fn slot(&self, key: &MemoKey) -> usize {
+        let mut hash = u64::from(key.0) << 32 | u64::from(key.1.0);
+        for &int in &key.2 {
+            hash = (hash.rotate_left(5) ^ int as u64).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+        (hash >> 54) as usize
+    }
+
+    fn find(&self, key: &MemoKey) -> Option<Annot> {
+        let (known, annot) = &self.slots[self.slot(key)];
+        (known == key).then_some(*annot)
+    }
+
+    fn insert(&mut self, key: MemoKey, annot: Annot) {
+        let slot = self.slot(&key);
+        self.slots[slot] = (key, annot);
+    }
 }
 
 /// The loop indices an operation uses, in the order its accesses name them.
@@ -125,19 +171,28 @@ impl<'s> Builder<'_, 's> {
             if let Some(stated) = operand.ty
                 && stated != ty
             {
-                let (found, stated) = (
-                    type_text(&self.ir.ctx, ty),
-                    type_text(&self.ir.ctx, stated),
-                );
+                let (found, stated) =
+                    (type_text(&self.ir.ctx, ty), type_text(&self.ir.ctx, stated));
                 let name = src.hole_text(operand.name.hole);
                 return src.fail(
                     &operand.span,
                     format!("`%{name}` is a {found}, but the operation says {stated}"),
                 );
             }
-            let annot = match operand.access {
-                AccessRecipe::Whole => Annot::UNIT,
-                ref access => self.access(access, operand, ty, &mut indices)?,
+            let annot = match (&operand.access, &operand.memo) {
+                (AccessRecipe::Whole, _) => Annot::UNIT,
+                (access, None) => self.access(access, operand, ty, &mut indices)?,
+                (access, Some((number, holes))) => {
+                    let key = AccessMemos::key(*number, ty, holes, src.holes);
+                    match self.memos.find(&key) {
+                        Some(annot) => annot,
+                        None => {
+                            let annot = self.access(access, operand, ty, &mut indices)?;
+                            self.memos.insert(key, annot);
+                            annot
+                        }
+                    }
+                }
             };
             operands.push(NewOperand {
                 value,
@@ -158,7 +213,10 @@ impl<'s> Builder<'_, 's> {
         let successors: SmallVec<[Block; 2]> = recipe
             .successors
             .iter()
-            .map(|name| self.scopes.block(self.ir, src.hole_text(name.hole), || src.span(&name.span)))
+            .map(|name| {
+                self.scopes
+                    .block(self.ir, src.hole_text(name.hole), || src.span(&name.span))
+            })
             .collect();
         let loc = match &recipe.loc {
             Some(loc) => Some(self.loc(loc)?),
@@ -307,13 +365,10 @@ impl<'s> Builder<'_, 's> {
             Some(part) => self.ir.ctx.str(&format!("{text}#{}", src.int(part))),
         };
         let is_mem = ty.is_some_and(|ty| MemType::get(&self.ir.ctx, ty).is_some());
-        self.scopes.lookup(
-            self.ir,
-            key,
-            ty,
-            may_be_later && !is_mem,
-            || (src.span(&name.span), text.to_owned()),
-        )
+        self.scopes
+            .lookup(self.ir, key, ty, may_be_later && !is_mem, || {
+                (src.span(&name.span), text.to_owned())
+            })
     }
 
     /// The number an index has among the operation's, added if new.
@@ -338,17 +393,17 @@ impl<'s> Builder<'_, 's> {
                     return Ok(at as u8);
                 }
                 if indices.values.len() == 127 {
-                    return self.src.fail(span, "an operation uses at most 127 loop indices");
+                    return self
+                        .src
+                        .fail(span, "an operation uses at most 127 loop indices");
                 }
                 if !is_index(&self.ir.ctx, self.ir.value_type(value)) {
                     let found = type_text(&self.ir.ctx, self.ir.value_type(value));
                     let text = self.src.hole_text(name.hole);
-                    return Err(Some(Box::new(
-                        Diagnostic::error(
-                            self.src.span(&name.span),
-                            format!("`%{text}` is a {found}, an index expression takes loop indices"),
-                        ),
-                    )));
+                    return Err(Some(Box::new(Diagnostic::error(
+                        self.src.span(&name.span),
+                        format!("`%{text}` is a {found}, an index expression takes loop indices"),
+                    ))));
                 }
                 indices.values.push(value);
                 Ok(indices.values.len() as u8 - 1)
@@ -373,8 +428,9 @@ impl<'s> Builder<'_, 's> {
                 let named = !text.starts_with(|c: char| c.is_ascii_digit());
                 let name = hint.or_else(|| named.then(|| self.ir.ctx.str(text)));
                 self.ir.set_value_name(value, name);
-                self.scopes
-                    .bind(self.ir, key, value, || (src.span(&result.name.span), text.to_owned()))?;
+                self.scopes.bind(self.ir, key, value, || {
+                    (src.span(&result.name.span), text.to_owned())
+                })?;
             }
         }
         Ok(())
@@ -388,7 +444,9 @@ impl<'s> Builder<'_, 's> {
         let whole = 0..1;
         let mut named = 0i64;
         for result in &recipe.results {
-            named += result.count.map_or(1, |count| self.src.int(count).clamp(0, 1 << 20));
+            named += result
+                .count
+                .map_or(1, |count| self.src.int(count).clamp(0, 1 << 20));
         }
         if let Some(types) = &recipe.result_types {
             if recipe.opens == Opens::Generic {
@@ -547,11 +605,7 @@ impl<'s> Builder<'_, 's> {
         }
     }
 
-    fn order(
-        &mut self,
-        order: &'s [AffineRecipe],
-        indices: &mut Indices,
-    ) -> Res<Vec<OrderTerm>> {
+    fn order(&mut self, order: &'s [AffineRecipe], indices: &mut Indices) -> Res<Vec<OrderTerm>> {
         let mut out = Vec::with_capacity(order.len());
         for affine in order {
             let (constant, terms) = self.affine(affine, indices)?;
@@ -583,7 +637,11 @@ impl<'s> Builder<'_, 's> {
         let mut terms: SmallVec<[(u8, i64); 2]> = SmallVec::new();
         for (index, factor, negative) in &affine.terms {
             let coef = factor.map_or(1, |factor| src.int(factor));
-            let coef = if *negative { coef.checked_neg() } else { Some(coef) };
+            let coef = if *negative {
+                coef.checked_neg()
+            } else {
+                Some(coef)
+            };
             let index = self.index(index, indices, &affine.span)?;
             let Some(coef) = coef else { return overflow() };
             match terms.iter_mut().find(|(known, _)| *known == index) {
@@ -615,7 +673,6 @@ impl<'s> Builder<'_, 's> {
                 format!("`%{text}` is a {found}, only locations have accesses"),
             );
         };
-        let whole = Access::whole(&mem);
         let recast = match recipe {
             AccessRecipe::Slices { recast, .. } | AccessRecipe::Raw { recast, .. } => *recast,
             AccessRecipe::Whole => None,
@@ -658,7 +715,9 @@ impl<'s> Builder<'_, 's> {
             } => {
                 if windowed != window.is_some() {
                     let message = if windowed {
-                        format!("`%{text}` is in {space}, its access needs a partition window `p start:end`")
+                        format!(
+                            "`%{text}` is in {space}, its access needs a partition window `p start:end`"
+                        )
                     } else {
                         format!("`%{text}` is in dram, which has no partition window")
                     };
@@ -702,8 +761,11 @@ impl<'s> Builder<'_, 's> {
                 }
             }
         }
+        if MemType::get(&self.ir.ctx, ty).is_some_and(|mem| access.is_whole(&mem)) {
+            return Ok(Annot::UNIT);
+        }
         access
-            .intern(&mut self.ir.ctx, &whole)
+            .intern_part(&mut self.ir.ctx)
             .or_else(|error: AccessError| {
                 src.fail(&operand.span, format!("access of `%{text}`: {error}"))
             })
@@ -730,7 +792,10 @@ impl<'s> Builder<'_, 's> {
                 ),
             );
         }
-        let strides = strides(view.dims);
+        // Strides from the outermost dimension inwards: what is left of the product.
+        let mut inner = view.dims.iter().fold(1i64, |product, &dim| {
+            product.saturating_mul(dim.max(1) as i64)
+        });
         for dim in 0..rank {
             let (slice, span) = match slices.get(dim) {
                 Some((slice, span)) => (slice, span),
@@ -772,7 +837,8 @@ impl<'s> Builder<'_, 's> {
                 }
                 continue;
             }
-            let stride = strides[free];
+            inner /= size.max(1) as i64;
+            let stride = inner;
             let scaled = |value: i64| value.checked_mul(stride);
             let (Some(step), Some(start)) = (scaled(slice.step), scaled(slice.start)) else {
                 return src.fail(span, "offset does not fit 64 bits");
@@ -958,7 +1024,10 @@ impl<'s> Builder<'_, 's> {
                         Placement::Bytes { partition, byte }.intern(&mut self.ir.ctx)
                     }
                     _ => {
-                        return src.fail(span, format!("placement [{partition}, {byte}] is negative or too large"));
+                        return src.fail(
+                            span,
+                            format!("placement [{partition}, {byte}] is negative or too large"),
+                        );
                     }
                 }
             }
@@ -969,7 +1038,12 @@ impl<'s> Builder<'_, 's> {
                         Placement::Bank { partition, bank }.intern(&mut self.ir.ctx)
                     }
                     _ => {
-                        return src.fail(span, format!("placement [{partition}, bank {bank}] is negative or too large"));
+                        return src.fail(
+                            span,
+                            format!(
+                                "placement [{partition}, bank {bank}] is negative or too large"
+                            ),
+                        );
                     }
                 }
             }
@@ -986,9 +1060,8 @@ impl<'s> Builder<'_, 's> {
             }
             AttrRecipe::Dense(elements, ty) => {
                 let stated = *ty;
-                super::dense::build(self.ir, src, elements, stated, recipe).or_else(
-                    |message: String| src.fail(span, message),
-                )?
+                super::dense::build(self.ir, src, elements, stated, recipe)
+                    .or_else(|message: String| src.fail(span, message))?
             }
         })
     }
@@ -1054,7 +1127,8 @@ impl<'s> Builder<'_, 's> {
             // The generic form wraps: `200 : i8` is the bits of -56.
             Err(error) => match (whole, text.parse::<i128>()) {
                 (true, Ok(value))
-                    if value >= 0 && value < 1i128 << (8 * dtype.size_bytes())
+                    if value >= 0
+                        && value < 1i128 << (8 * dtype.size_bytes())
                         && matches!(ty, LitType::Of(_)) =>
                 {
                     Ok(number(&mut self.ir.ctx, dtype, value as u64))

@@ -11,7 +11,9 @@ use super::recipe::*;
 use super::scan::{Hole, HoleKind};
 use crate::bir::attrs::{SemEvent, SemOp};
 use crate::bir::num::DType;
-use crate::bir::ops::{AttrType, COMMON_ATTRS, ImmType, Kind, OpCode, OpDef, OperandDef, is_bitvec};
+use crate::bir::ops::{
+    AttrType, COMMON_ATTRS, ImmType, Kind, OpCode, OpDef, OperandDef, is_bitvec,
+};
 use crate::bir::program::{DepKind, names};
 use crate::bir::space::Space;
 use crate::bir::types::{MemType, reg_type};
@@ -28,6 +30,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) base: usize,
     pub(crate) holes: &'a [Hole],
     pub(crate) aliases: &'a Aliases,
+    /// Numbers given to accesses so far.
+    memos: &'a mut u32,
     /// How many aliases the text being read is inside of.
     alias_depth: usize,
     /// Whether the recipe holds for every statement of the shape.
@@ -52,6 +56,7 @@ impl<'a> Compiler<'a> {
         base: usize,
         holes: &'a [Hole],
         aliases: &'a Aliases,
+        memos: &'a mut u32,
     ) -> Compiler<'a> {
         Compiler {
             ir,
@@ -59,6 +64,7 @@ impl<'a> Compiler<'a> {
             base,
             holes,
             aliases,
+            memos,
             alias_depth: 0,
             cacheable: true,
         }
@@ -106,7 +112,10 @@ impl<'a> Compiler<'a> {
             return Rule::label_stmt;
         }
         if text.starts_with('%') {
-            let behind = text.split_once('=').map_or("", |(_, rest)| rest).trim_start();
+            let behind = text
+                .split_once('=')
+                .map_or("", |(_, rest)| rest)
+                .trim_start();
             let word_end = behind
                 .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
                 .unwrap_or(behind.len());
@@ -151,9 +160,10 @@ impl<'a> Compiler<'a> {
             format!("`{}`", &rest[..len])
         };
         let mut wanted: Vec<&str> = match &error.variant {
-            ErrorVariant::ParsingError { positives, .. } => {
-                positives.iter().filter_map(|&rule| rule_name(rule)).collect()
-            }
+            ErrorVariant::ParsingError { positives, .. } => positives
+                .iter()
+                .filter_map(|&rule| rule_name(rule))
+                .collect(),
             ErrorVariant::CustomError { .. } => Vec::new(),
         };
         wanted.sort_unstable();
@@ -280,8 +290,11 @@ impl<'a> Compiler<'a> {
         DType::from_name(name).ok_or_else(|| {
             let known = DType::ALL.iter().map(|dtype| dtype.name());
             Box::new(
-                Diagnostic::error(self.place(&span_of(pair)), format!("unknown dtype `{name}`"))
-                    .maybe_help(did_you_mean(name, known)),
+                Diagnostic::error(
+                    self.place(&span_of(pair)),
+                    format!("unknown dtype `{name}`"),
+                )
+                .maybe_help(did_you_mean(name, known)),
             )
         })
     }
@@ -378,7 +391,10 @@ impl<'a> Compiler<'a> {
             ("ui", Sign::Unsigned),
             ("i", Sign::Signless),
         ] {
-            if let Some(width) = name.strip_prefix(prefix).and_then(|w| w.parse::<u32>().ok()) {
+            if let Some(width) = name
+                .strip_prefix(prefix)
+                .and_then(|w| w.parse::<u32>().ok())
+            {
                 return ctx.int_type(width, sign);
             }
         }
@@ -410,11 +426,16 @@ impl<'a> Compiler<'a> {
         if self.alias_depth > 16 {
             return Err(self.error(pair, format!("alias `{}` refers to itself", pair.as_str())));
         }
-        let parsed = Grammar::parse(rule, text).ok().and_then(|mut pairs| pairs.next());
+        let parsed = Grammar::parse(rule, text)
+            .ok()
+            .and_then(|mut pairs| pairs.next());
         let Some(parsed) = parsed.filter(|parsed| parsed.as_str().len() == text.len()) else {
             return Err(self.error(
                 pair,
-                format!("alias `{}` stands for `{text}`, which is not understood", pair.as_str()),
+                format!(
+                    "alias `{}` stands for `{text}`, which is not understood",
+                    pair.as_str()
+                ),
             ));
         };
         self.alias_depth += 1;
@@ -448,9 +469,13 @@ impl<'a> Compiler<'a> {
                     }
                     match (index, factor) {
                         (Some(index), factor) => affine.terms.push((index, factor, negative)),
-                        (None, Some(IntSrc::Const(value))) => affine.constants.push(IntSrc::Const(
-                            if negative { value.wrapping_neg() } else { value },
-                        )),
+                        (None, Some(IntSrc::Const(value))) => {
+                            affine.constants.push(IntSrc::Const(if negative {
+                                value.wrapping_neg()
+                            } else {
+                                value
+                            }))
+                        }
                         (None, Some(IntSrc::Hole { hole, negative: n })) => {
                             affine.constants.push(IntSrc::Hole {
                                 hole,
@@ -592,6 +617,41 @@ impl<'a> Compiler<'a> {
         })
     }
 
+    /// A number for the access and the integers it depends on, unless it names loop indices.
+    fn memo(&mut self, access: &AccessRecipe) -> Option<(u32, SmallVec<[u32; 4]>)> {
+        let mut holes: SmallVec<[u32; 4]> = SmallVec::new();
+        let mut int = |src: &IntSrc| {
+            if let IntSrc::Hole { hole, .. } = src {
+                holes.push(*hole);
+            }
+        };
+        let mut affine = |affine: &AffineRecipe| {
+            affine.constants.iter().for_each(&mut int);
+            affine.terms.is_empty()
+        };
+        let fixed = match access {
+            AccessRecipe::Whole => false,
+            AccessRecipe::Slices { slices, .. } => slices.iter().all(|(slice, _)| match slice {
+                SliceRecipe::At(at) => affine(at),
+                SliceRecipe::Length(start, len, step) => {
+                    let fixed = affine(start);
+                    affine(&AffineRecipe::of([*len].into_iter().chain(*step))) && fixed
+                }
+                SliceRecipe::Range(start, end, step) => {
+                    let fixed = start.as_ref().is_none_or(&mut affine);
+                    let fixed = end.as_ref().is_none_or(&mut affine) && fixed;
+                    affine(&AffineRecipe::of(step.iter().copied())) && fixed
+                }
+            }),
+            AccessRecipe::Raw { .. } => false,
+        };
+        if !fixed || holes.len() > crate::text::build::MEMO_INTS {
+            return None;
+        }
+        *self.memos += 1;
+        Some((*self.memos, holes))
+    }
+
     // ---- attributes ----
 
     fn blank(&mut self, name: &str, code: Option<OpCode>) -> OpRecipe {
@@ -620,7 +680,13 @@ impl<'a> Compiler<'a> {
     }
 
     /// Reads `{…}` into a recipe; columns, names and locations go to their own fields.
-    fn dict(&mut self, pair: Pair<'_, Rule>, op: &mut OpRecipe, access: &mut Vec<AccessRecipe>, segments: &mut Option<Vec<i64>>) -> Res<()> {
+    fn dict(
+        &mut self,
+        pair: Pair<'_, Rule>,
+        op: &mut OpRecipe,
+        access: &mut Vec<AccessRecipe>,
+        segments: &mut Option<Vec<i64>>,
+    ) -> Res<()> {
         for entry in pair.into_inner() {
             let span = span_of(&entry);
             let mut inner = entry.clone().into_inner();
@@ -666,7 +732,11 @@ impl<'a> Compiler<'a> {
         };
         match (key, value.as_rule()) {
             ("id", Rule::typed_number) => {
-                let number = value.clone().into_inner().next().and_then(|n| n.into_inner().next());
+                let number = value
+                    .clone()
+                    .into_inner()
+                    .next()
+                    .and_then(|n| n.into_inner().next());
                 match number {
                     Some(number) if number.as_rule() == Rule::int => {
                         op.id = Some(self.int(&number)?);
@@ -709,8 +779,11 @@ impl<'a> Compiler<'a> {
                         }
                         Some(inner) if inner.as_rule() == Rule::affine => self.affine(inner)?,
                         Some(inner) if inner.as_rule() == Rule::typed_number => {
-                            let number =
-                                inner.clone().into_inner().next().and_then(|n| n.into_inner().next());
+                            let number = inner
+                                .clone()
+                                .into_inner()
+                                .next()
+                                .and_then(|n| n.into_inner().next());
                             match number {
                                 Some(number) if number.as_rule() == Rule::int => AffineRecipe {
                                     constants: smallvec![self.int(&number)?],
@@ -731,7 +804,9 @@ impl<'a> Compiler<'a> {
                         Some(unit) if unit.as_rule() == Rule::unit => {
                             access.push(AccessRecipe::Whole);
                         }
-                        Some(ap) if ap.as_rule() == Rule::bir_ap => access.push(self.raw(ap, None)?),
+                        Some(ap) if ap.as_rule() == Rule::bir_ap => {
+                            access.push(self.raw(ap, None)?)
+                        }
                         _ => return Err(self.error(&part, "expected `unit` or `#bir.ap<…>`")),
                     }
                 }
@@ -910,8 +985,7 @@ impl<'a> Compiler<'a> {
                 AttrRecipe::Const(self.ir.ctx.opaque_attr(pair.as_str()))
             }
             Rule::affine_attr => {
-                return Err(self
-                    .error(&pair, "an index expression can only be part of `order`"));
+                return Err(self.error(&pair, "an index expression can only be part of `order`"));
             }
             Rule::dep => {
                 return Err(self.error(&pair, "a dependence can only be part of `deps`"));
@@ -952,7 +1026,11 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn typed_number(&mut self, pair: Pair<'_, Rule>, expected: Option<AttrType>) -> Res<AttrRecipe> {
+    fn typed_number(
+        &mut self,
+        pair: Pair<'_, Rule>,
+        expected: Option<AttrType>,
+    ) -> Res<AttrRecipe> {
         let mut parts = pair.into_inner();
         let Some(number) = parts.next() else {
             return Ok(AttrRecipe::Const(self.ir.ctx.unit()));
@@ -991,7 +1069,10 @@ impl<'a> Compiler<'a> {
     fn int_of(&self, number: &Pair<'_, Rule>) -> Res<IntSrc> {
         match number.clone().into_inner().next() {
             Some(inner) if matches!(inner.as_rule(), Rule::int | Rule::hex) => self.int(&inner),
-            _ => Err(self.error(number, format!("expected an integer, found `{}`", number.as_str()))),
+            _ => Err(self.error(
+                number,
+                format!("expected an integer, found `{}`", number.as_str()),
+            )),
         }
     }
 
@@ -1063,7 +1144,10 @@ impl<'a> Compiler<'a> {
             _ => return self.instruction(pair),
         };
         let mut op = self.blank(&format!("bir.{}", code.def().name), Some(code));
-        if matches!(rule, Rule::module_stmt | Rule::func_stmt | Rule::loop_stmt | Rule::while_stmt) {
+        if matches!(
+            rule,
+            Rule::module_stmt | Rule::func_stmt | Rule::loop_stmt | Rule::while_stmt
+        ) {
             op.opens = Opens::Custom;
         }
         let mut bounds = 0u8;
@@ -1097,7 +1181,9 @@ impl<'a> Compiler<'a> {
                 Rule::bound => {
                     let role = bounds;
                     bounds += 1;
-                    let Some(inner) = part.into_inner().next() else { continue };
+                    let Some(inner) = part.into_inner().next() else {
+                        continue;
+                    };
                     if inner.as_rule() == Rule::value {
                         let operand = self.register_operand(&inner, role)?;
                         op.operands.push(operand);
@@ -1106,7 +1192,11 @@ impl<'a> Compiler<'a> {
                         let int = self.int(&inner)?;
                         let ty = self.ir.ctx.int_type(64, Sign::Signless);
                         op.entries.push(EntryRecipe {
-                            name: if role == 0 { names::LOWER } else { names::UPPER },
+                            name: if role == 0 {
+                                names::LOWER
+                            } else {
+                                names::UPPER
+                            },
                             value: AttrRecipe::Int(int, ty),
                             span,
                         });
@@ -1140,6 +1230,7 @@ impl<'a> Compiler<'a> {
             may_be_later: true,
             name: self.name(value)?,
             access: AccessRecipe::Whole,
+            memo: None,
             ty: None,
             span: span_of(value),
         })
@@ -1182,7 +1273,11 @@ impl<'a> Compiler<'a> {
                         let limit = usize::from(def.result);
                         return Err(self.error(
                             part,
-                            format!("`{}` defines {limit} results, found {}", def.name, op.results.len()),
+                            format!(
+                                "`{}` defines {limit} results, found {}",
+                                def.name,
+                                op.results.len()
+                            ),
                         ));
                     }
                 }
@@ -1233,7 +1328,9 @@ impl<'a> Compiler<'a> {
             let ty = match def.operands[role].kind {
                 Kind::Imm(ImmType::F32) => LitType::Of(DType::F32),
                 Kind::Imm(ImmType::Dst) => of_first(OperandDef::writes),
-                Kind::Imm(ImmType::Alu) if self.bit_op(op) => of_first(|role| role.kind == Kind::In),
+                Kind::Imm(ImmType::Alu) if self.bit_op(op) => {
+                    of_first(|role| role.kind == Kind::In)
+                }
                 Kind::Imm(ImmType::Alu) => LitType::Of(DType::F32),
                 _ => LitType::I64,
             };
@@ -1302,7 +1399,10 @@ impl<'a> Compiler<'a> {
                 if sides.filled[role] && !def.operands[role].variadic {
                     return Err(self.error(
                         &word,
-                        format!("operand `{}` of `{}` is given twice", def.operands[role].name, def.name),
+                        format!(
+                            "operand `{}` of `{}` is given twice",
+                            def.operands[role].name, def.name
+                        ),
                     ));
                 }
                 for &attr in def.operands[role].words {
@@ -1323,7 +1423,10 @@ impl<'a> Compiler<'a> {
             let side = if left { "before" } else { "behind" };
             return Err(self.error(
                 &whole,
-                format!("`{}` takes {limit} operands {side} `<-`, found one more", def.name),
+                format!(
+                    "`{}` takes {limit} operands {side} `<-`, found one more",
+                    def.name
+                ),
             ));
         };
         sides.filled[role] = true;
@@ -1331,7 +1434,9 @@ impl<'a> Compiler<'a> {
         match rest.as_rule() {
             Rule::place => {
                 let mut inner = rest.into_inner();
-                let Some(value) = inner.next() else { return Ok(()) };
+                let Some(value) = inner.next() else {
+                    return Ok(());
+                };
                 let access = match inner.next() {
                     Some(access) => self.access(access)?,
                     None => AccessRecipe::Whole,
@@ -1340,6 +1445,7 @@ impl<'a> Compiler<'a> {
                     role: role as u8,
                     may_be_later: entry.is_register(),
                     name: self.name(&value)?,
+                    memo: self.memo(&access),
                     access,
                     ty: None,
                     span,
@@ -1353,7 +1459,11 @@ impl<'a> Compiler<'a> {
                             "operand `{}` of `{}` must be a {}, found the number `{}`",
                             entry.name,
                             def.name,
-                            if entry.is_register() { "register" } else { "location" },
+                            if entry.is_register() {
+                                "register"
+                            } else {
+                                "location"
+                            },
                             rest.as_str()
                         ),
                     ));
@@ -1365,7 +1475,12 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn unknown_word(&self, word: &Pair<'_, Rule>, def: &'static OpDef, left: bool) -> Box<Diagnostic> {
+    fn unknown_word(
+        &self,
+        word: &Pair<'_, Rule>,
+        def: &'static OpDef,
+        left: bool,
+    ) -> Box<Diagnostic> {
         let text = word.as_str();
         let mut known: Vec<&str> = Vec::new();
         for role in def.operands.iter().filter(|role| role.is_left() == left) {
@@ -1534,7 +1649,9 @@ impl<'a> Compiler<'a> {
         let whole = 0..self.text.len() as u32;
         if rule != Rule::generic_tail_stmt {
             self.assign_uses(&mut op, uses, &use_types, access, segments.take())?;
-            if rule == Rule::generic_stmt && use_types.len() != op.operands.len() + op.index_names.len() {
+            if rule == Rule::generic_stmt
+                && use_types.len() != op.operands.len() + op.index_names.len()
+            {
                 return Err(Box::new(Diagnostic::error(
                     self.place(&whole),
                     format!(
@@ -1603,7 +1720,11 @@ impl<'a> Compiler<'a> {
         if roles.len() != uses.len() {
             return fail(
                 self,
-                format!("operand segments add up to {}, found {} operands", roles.len(), uses.len()),
+                format!(
+                    "operand segments add up to {}, found {} operands",
+                    roles.len(),
+                    uses.len()
+                ),
             );
         }
         let mut accesses = access.into_iter();
@@ -1632,6 +1753,7 @@ impl<'a> Compiler<'a> {
                 role: role as u8,
                 may_be_later: register || !is_mem,
                 name,
+                memo: self.memo(&access),
                 access,
                 ty,
                 span,
@@ -1646,6 +1768,8 @@ impl<'a> Compiler<'a> {
 
     /// Interns the dictionary of a recipe whose entries are all constant.
     fn finish(&mut self, op: &mut OpRecipe) {
+        // In the order dictionaries are kept in.
+        op.entries.sort_by_key(|entry| entry.name);
         let constant: Option<SmallVec<[_; 8]>> = op
             .entries
             .iter()

@@ -22,7 +22,11 @@ pub(super) fn build(
 ) -> Result<Attr, String> {
     let shape = alloc_type(ir, recipe).and_then(|ty| {
         let mem = MemType::get(&ir.ctx, ty)?;
-        Some((mem.dims.to_vec(), mem.dtype.size_bytes() as usize, mem.dtype))
+        Some((
+            mem.dims.to_vec(),
+            mem.dtype.size_bytes() as usize,
+            mem.dtype,
+        ))
     });
     let stated = stated.and_then(|ty| match ir.ctx.ty(ty) {
         TypeView::Tensor { dims, elem } => Some((dims.to_vec(), elem)),
@@ -133,7 +137,10 @@ fn list_elements(
     for number in list {
         let text = src.number_text(number);
         let bits = match text.strip_prefix('-') {
-            Some(_) => text.parse::<i64>().map(|v| v as u64).map_err(|e| e.to_string()),
+            Some(_) => text
+                .parse::<i64>()
+                .map(|v| v as u64)
+                .map_err(|e| e.to_string()),
             None => num::parse(dtype, text).map_err(|error| error.to_string()),
         }?;
         for byte in bits.to_le_bytes().iter().take(width) {

@@ -190,7 +190,13 @@ pub fn did_you_mean<'a>(
 
 /// Edits (insert, delete, replace, swap neighbours) between two names, if at most `limit`.
 fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
-    let fold = |c: char| if c == '-' { '_' } else { c.to_ascii_lowercase() };
+    let fold = |c: char| {
+        if c == '-' {
+            '_'
+        } else {
+            c.to_ascii_lowercase()
+        }
+    };
     // Names longer than any of ours are no typos, and the table below is quadratic.
     if a.len() > 128 || a.len().abs_diff(b.len()) > limit {
         return None;
@@ -219,9 +225,15 @@ mod tests {
 
     #[test]
     fn nearest_name_takes_swaps_and_ties_in_a_fixed_order() {
-        assert_eq!(nearest("activaton", ["activation", "save"]), Some("activation"));
+        assert_eq!(
+            nearest("activaton", ["activation", "save"]),
+            Some("activation")
+        );
         assert_eq!(nearest("laod", ["load", "save"]), Some("load"));
-        assert_eq!(nearest("dead-code-elim", ["dead_code_elim"]), Some("dead_code_elim"));
+        assert_eq!(
+            nearest("dead-code-elim", ["dead_code_elim"]),
+            Some("dead_code_elim")
+        );
         assert_eq!(nearest("zzzzzz", ["load", "save"]), None);
         assert_eq!(nearest("ab", ["ac", "aa"]), Some("aa"));
     }

@@ -39,9 +39,7 @@ fn expectations(
         let mut from = 0;
         while let Some((at, word, severity)) = KINDS
             .iter()
-            .filter_map(|&(word, severity)| {
-                Some((from + line[from..].find(word)?, word, severity))
-            })
+            .filter_map(|&(word, severity)| Some((from + line[from..].find(word)?, word, severity)))
             .min_by_key(|&(at, ..)| at)
         {
             let place = start + at..start + line.len();

@@ -12,16 +12,14 @@ use hashbrown::{HashMap, HashSet, HashTable};
 use std::hash::{BuildHasher as _, Hasher as _};
 use typed_arena::Arena;
 
-use super::build::{Builder, Failure, Source};
+use super::build::{AccessMemos, Builder, Failure, Source};
 use super::compile::{Aliases, Compiler, Tail};
 use super::diag::{Diagnostic, Diagnostics, Part, Place, did_you_mean};
 use super::recipe::{LabelRecipe, Opens, Recipe};
 use super::scan::{End, HoleKind, Scanned, line_end, skip_blank};
 use crate::bir::ops::{AttrType, COMMON_ATTRS, OPS, OpCode};
 use crate::bir::types::is_index;
-use crate::ir::{
-    Block, Comment, Cursor, Def, Ir, NewOp, Op, Region, Str, Type, Value,
-};
+use crate::ir::{Block, Comment, Cursor, Def, Ir, NewOp, Op, Region, Str, Type, Value};
 
 /// How to read.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +81,8 @@ pub fn parse(
         cache: Cache::default(),
         arena: &arena,
         aliases: Vec::new(),
+        memo_numbers: 0,
+        memos: AccessMemos::default(),
         comments: Vec::new(),
         after_statement: false,
         stopped: false,
@@ -209,7 +209,10 @@ struct Label {
 
 impl Scopes {
     fn get(&self, name: Str) -> Value {
-        self.values.get(name.index()).copied().unwrap_or(Value::NONE)
+        self.values
+            .get(name.index())
+            .copied()
+            .unwrap_or(Value::NONE)
     }
 
     fn set(&mut self, name: Str, value: Value) {
@@ -294,7 +297,10 @@ impl Scopes {
         let note = match around.len() {
             0 => "no loop encloses the use".to_owned(),
             1 => format!("the loop that encloses the use is that of {}", around[0]),
-            _ => format!("the loops that enclose the use are those of {}", around.join(", ")),
+            _ => format!(
+                "the loops that enclose the use are those of {}",
+                around.join(", ")
+            ),
         };
         let message = format!("loop index `%{text}` is used outside its loop");
         Some(Diagnostic::error(place.clone(), message).note(note))
@@ -342,7 +348,12 @@ impl Scopes {
     }
 
     /// The block a label of the current region stands for.
-    pub(crate) fn block(&mut self, ir: &mut Ir, label: &str, place: impl FnOnce() -> Place) -> Block {
+    pub(crate) fn block(
+        &mut self,
+        ir: &mut Ir,
+        label: &str,
+        place: impl FnOnce() -> Place,
+    ) -> Block {
         let name = ir.ctx.str(label);
         let region = self.region.unwrap_or_else(|| ir.root());
         if let Some(&at) = self.blocks.get(&(region, name)) {
@@ -396,7 +407,9 @@ impl Scopes {
             if label.region != region {
                 break;
             }
-            let Some(label) = self.labels.pop() else { break };
+            let Some(label) = self.labels.pop() else {
+                break;
+            };
             self.blocks.remove(&(region, label.name));
             if !label.defined {
                 let text = ir.ctx.text(label.name);
@@ -426,6 +439,8 @@ struct Parser<'a, 't> {
     cache: Cache<'t>,
     arena: &'t Arena<Recipe>,
     aliases: Aliases,
+    memo_numbers: u32,
+    memos: AccessMemos,
     /// Comments read since the last statement.
     comments: Vec<Comment>,
     /// Whether a statement of this region stands above, so that a blank line means something.
@@ -451,7 +466,12 @@ impl<'t> Parser<'_, 't> {
         if self.stopped {
             return;
         }
-        let open = self.frames.iter().skip(1).rev().find(|frame| frame.op.is_some());
+        let open = self
+            .frames
+            .iter()
+            .skip(1)
+            .rev()
+            .find(|frame| frame.op.is_some());
         if self.frames.len() > 1 {
             let place = match open.and_then(|frame| frame.op) {
                 Some(op) => Place::Op(op, Part::Whole),
@@ -564,12 +584,10 @@ impl<'t> Parser<'_, 't> {
                 self.aliases
                     .push((name.trim_end().into(), value.trim_start().into()));
             }
-            None => self.report(
-                Diagnostic::error(
-                    Place::Span(start..start + line.len()),
-                    "expected a statement or an alias `#name = …`",
-                ),
-            ),
+            None => self.report(Diagnostic::error(
+                Place::Span(start..start + line.len()),
+                "expected a statement or an alias `#name = …`",
+            )),
         }
     }
 
@@ -734,7 +752,11 @@ impl<'t> Parser<'_, 't> {
     // ---- statements ----
 
     /// The recipe of the statement just scanned, and whether it was known before.
-    fn recipe(&mut self, end: End, tail: Option<Tail>) -> Result<(&'t Recipe, bool), Box<Diagnostic>> {
+    fn recipe(
+        &mut self,
+        end: End,
+        tail: Option<Tail>,
+    ) -> Result<(&'t Recipe, bool), Box<Diagnostic>> {
         if let Some(Tail(code)) = tail {
             // A tail is no statement of its own and means what its operation makes of it.
             let code = code.map_or(u16::MAX, |code| code as u16);
@@ -763,6 +785,7 @@ impl<'t> Parser<'_, 't> {
             start,
             &self.scanned.holes,
             &self.aliases,
+            &mut self.memo_numbers,
         );
         let recipe = compiler.compile(end, tail)?;
         Ok((recipe, compiler.cacheable))
@@ -770,9 +793,9 @@ impl<'t> Parser<'_, 't> {
 
     /// Scans at the current position; on failure reports and moves on.
     fn scan(&mut self) -> Option<End> {
-        let result = self
-            .scanned
-            .scan(self.text.as_bytes(), self.pos, |text| MEANINGFUL.contains(text));
+        let result = self.scanned.scan(self.text.as_bytes(), self.pos, |text| {
+            MEANINGFUL.contains(text)
+        });
         self.pos = self.scanned.end.max(self.pos + 1);
         match result {
             Ok(end) => Some(end),
@@ -897,6 +920,7 @@ impl<'t> Parser<'_, 't> {
                 let built = Builder {
                     ir: self.ir,
                     scopes: &mut self.scopes,
+                    memos: &mut self.memos,
                     src: source,
                 }
                 .op(op_recipe);
@@ -927,6 +951,7 @@ impl<'t> Parser<'_, 't> {
                     let again = Builder {
                         ir: self.ir,
                         scopes: &mut self.scopes,
+                        memos: &mut self.memos,
                         src: source,
                     }
                     .op(op_recipe);
@@ -1004,6 +1029,7 @@ impl<'t> Parser<'_, 't> {
             let result = Builder {
                 ir: self.ir,
                 scopes: &mut self.scopes,
+                memos: &mut self.memos,
                 src: source,
             }
             .tail(tail, op);
@@ -1035,8 +1061,14 @@ impl<'t> Parser<'_, 't> {
         let place = Place::Span(start..start + text.len() + 1);
         let at = self.block();
         let region = self.ir.block_region(at);
-        if matches!(self.current().kind, FrameKind::Root | FrameKind::Wrapper { .. }) {
-            self.report(Diagnostic::error(place, "a block label can only stand in a region"));
+        if matches!(
+            self.current().kind,
+            FrameKind::Root | FrameKind::Wrapper { .. }
+        ) {
+            self.report(Diagnostic::error(
+                place,
+                "a block label can only stand in a region",
+            ));
             return;
         }
         let name = self.ir.ctx.str(text);
@@ -1127,5 +1159,8 @@ fn label_hint(text: &str, name: Str) -> Option<Str> {
 /// mlir-opt writes who branches to a block behind its label; that is no comment of the user's.
 fn is_predecessor_note(text: &str) -> bool {
     let text = text.trim_start_matches(['/', ' ']);
-    text.starts_with("pred: ^") || text.split_once(" preds: ^").is_some_and(|(count, _)| count.parse::<u32>().is_ok())
+    text.starts_with("pred: ^")
+        || text
+            .split_once(" preds: ^")
+            .is_some_and(|(count, _)| count.parse::<u32>().is_ok())
 }

@@ -78,6 +78,16 @@ pub(crate) struct AffineRecipe {
     pub(crate) span: Span,
 }
 
+impl AffineRecipe {
+    /// The sum of integers.
+    pub(crate) fn of(ints: impl Iterator<Item = IntSrc>) -> AffineRecipe {
+        AffineRecipe {
+            constants: ints.collect(),
+            ..AffineRecipe::default()
+        }
+    }
+}
+
 /// One entry of a slice access.
 #[derive(Clone, Debug)]
 pub(crate) enum SliceRecipe {
@@ -122,6 +132,9 @@ pub(crate) struct OperandRecipe {
     pub(crate) may_be_later: bool,
     pub(crate) name: NameSrc,
     pub(crate) access: AccessRecipe,
+    /// The integers an access without loop indices depends on, and its number among such;
+    /// `None` where it cannot be remembered.
+    pub(crate) memo: Option<(u32, SmallVec<[u32; 4]>)>,
     /// Type the generic form states.
     pub(crate) ty: Option<Type>,
     pub(crate) span: Span,
@@ -269,7 +282,9 @@ pub(crate) enum Recipe {
     Tail(Box<OpRecipe>),
     Label(LabelRecipe),
     /// `module {` and its generic form: transparent.
-    Wrapper { generic: bool },
+    Wrapper {
+        generic: bool,
+    },
     /// A statement without effect, such as the end of a block.
     Nothing,
 }

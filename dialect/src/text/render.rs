@@ -54,7 +54,10 @@ fn op_range(ir: &Ir, text: &str, op: Op, part: Part) -> Option<Range<usize>> {
     let trimmed = match end {
         End::Plain => statement,
         End::Region => statement.trim_end_matches('{').trim_end(),
-        End::GenericRegion => statement.trim_end_matches('{').trim_end_matches('(').trim_end(),
+        End::GenericRegion => statement
+            .trim_end_matches('{')
+            .trim_end_matches('(')
+            .trim_end(),
     };
     let whole = start..start + trimmed.len();
     if part == Part::Whole {
@@ -63,15 +66,22 @@ fn op_range(ir: &Ir, text: &str, op: Op, part: Part) -> Option<Range<usize>> {
     // Names in the throw-away IR differ from those of `ir`, so parts are compared by text.
     let mut scratch = crate::bir::program::new_ir();
     let aliases = Vec::new();
+    let mut memos = 0;
     let mut scanned = Scanned::default();
     scanned.scan(text.as_bytes(), start, |_| false).ok()?;
-    let mut compiler = Compiler::new(&mut scratch, statement, start, &scanned.holes, &aliases);
+    let mut compiler = Compiler::new(
+        &mut scratch,
+        statement,
+        start,
+        &scanned.holes,
+        &aliases,
+        &mut memos,
+    );
     let recipe = compiler.compile(end, None).ok();
     let span = match (recipe, part) {
-        (Some(Recipe::Op(recipe)), Part::Operand(at)) => recipe
-            .operands
-            .get(at)
-            .map(|operand| operand.span.clone()),
+        (Some(Recipe::Op(recipe)), Part::Operand(at)) => {
+            recipe.operands.get(at).map(|operand| operand.span.clone())
+        }
         (Some(Recipe::Op(recipe)), Part::Attr(name)) => {
             let name = scratch.ctx.find_str(ir.ctx.text(name));
             recipe
@@ -174,7 +184,10 @@ pub fn render<'d>(
     for diagnostic in diagnostics {
         let mut ranges: Vec<(Range<usize>, Option<String>)> = Vec::new();
         if let Some(range) = resolve(ir, file, &diagnostic.place) {
-            let label = diagnostic.label.clone().unwrap_or_else(|| "here".to_owned());
+            let label = diagnostic
+                .label
+                .clone()
+                .unwrap_or_else(|| "here".to_owned());
             ranges.push((range, Some(label)));
         }
         for (place, text) in &diagnostic.related {
@@ -227,7 +240,10 @@ fn clip_long_lines(text: &str, ranges: &mut [(Range<usize>, Option<String>)]) ->
                 .filter(|(range, _)| (start..end).contains(&range.start))
                 .map(|(range, _)| range.start - start)
                 .min();
-            cut = nearest.unwrap_or(0).saturating_sub(LIMIT / 20).min(body.len());
+            cut = nearest
+                .unwrap_or(0)
+                .saturating_sub(LIMIT / 20)
+                .min(body.len());
             stop = (cut + LIMIT / 5).min(body.len());
             while !body.is_char_boundary(cut) {
                 cut -= 1;
@@ -277,14 +293,22 @@ fn json(ir: &Ir, file: SourceFile<'_>, diagnostic: &Diagnostic) -> String {
         .iter()
         .filter_map(|(place, text)| {
             let range = resolve(ir, file, place)?;
-            Some(format!("{{\"message\":{},{}}}", json_string(text), json_place(file, range)))
+            Some(format!(
+                "{{\"message\":{},{}}}",
+                json_string(text),
+                json_place(file, range)
+            ))
         })
         .collect();
     if !related.is_empty() {
         let _ = write!(out, ",\"related\":[{}]", related.join(","));
     }
     if !diagnostic.notes.is_empty() {
-        let notes: Vec<String> = diagnostic.notes.iter().map(|note| json_string(note)).collect();
+        let notes: Vec<String> = diagnostic
+            .notes
+            .iter()
+            .map(|note| json_string(note))
+            .collect();
         let _ = write!(out, ",\"notes\":[{}]", notes.join(","));
     }
     if let Some(help) = &diagnostic.help {

@@ -62,7 +62,6 @@ const MARK_STR: u8 = 4;
 const ID: u8 = 1; // may continue a word
 const DIGIT: u8 = 2;
 const NAME: u8 = 4; // may continue a `%name`
-const PLAIN: u8 = 8; // copied without further thought
 
 static CLASS: [u8; 256] = {
     let mut table = [0u8; 256];
@@ -76,8 +75,6 @@ static CLASS: [u8; 256] = {
             class = ID | NAME | DIGIT;
         } else if c == b'.' || c == b'-' {
             class = NAME;
-        } else if c == b' ' || c == b',' || c == b':' || c == b'+' || c == b'*' || c == b'>' {
-            class = PLAIN;
         }
         table[i] = class;
         i += 1;
@@ -131,10 +128,7 @@ fn is_dict(src: &[u8], at: usize) -> bool {
         i = skip_blank(src, i);
         return src.get(i) == Some(&b'=');
     }
-    while src
-        .get(i)
-        .is_some_and(|&c| class(c) & ID != 0 || c == b'.')
-    {
+    while src.get(i).is_some_and(|&c| class(c) & ID != 0 || c == b'.') {
         i += 1;
     }
     let empty = i == key_start;
@@ -182,54 +176,59 @@ impl Scanned {
         let mut angles = 0usize;
         let mut stack = [0u8; MAX_DEPTH];
         let mut i = start;
+        // What is not yet copied to the shape; copied in one piece when a hole comes.
+        let mut from = start;
         // Whether a line end here would be inside the statement.
         let mut open_end = false;
         // Behind the last byte that is neither blank nor comment.
         let mut solid = start;
-        loop {
-            let Some(&c) = src.get(i) else {
-                break;
-            };
+        let mut braces = false;
+        while let Some(&c) = src.get(i) {
             let class_c = class(c);
-            if class_c & PLAIN != 0 {
-                self.shape.push(c);
-                i += 1;
-                if c != b' ' {
-                    solid = i;
-                    open_end = c == b',';
-                    if c == b'>' {
-                        angles = angles.saturating_sub(1);
-                    }
-                }
-                continue;
-            }
             if class_c & DIGIT != 0 {
-                i = self.number(src, i);
+                let (end, kind, value) = number(src, i);
+                if let Some((kind, mark)) = kind {
+                    self.shape.extend_from_slice(&src[from..i]);
+                    self.shape.push(mark);
+                    self.hole(kind, i, end, value);
+                    from = end;
+                }
+                i = end;
                 solid = i;
                 open_end = false;
                 continue;
             }
             if class_c & ID != 0 {
-                let from = i;
+                let word = i;
                 i += 1;
                 while src.get(i).is_some_and(|&c| class(c) & ID != 0) {
                     i += 1;
                 }
                 // Segment sizes decide what operands mean, so they belong to the shape.
-                if &src[from..i] == b"array" && src.get(i) == Some(&b'<') {
+                if c == b'a' && &src[word..i] == b"array" && src.get(i) == Some(&b'<') {
                     while src.get(i).is_some_and(|&c| c != b'>' && c != b'\n') {
                         i += 1;
                     }
                 }
-                self.shape.extend_from_slice(&src[from..i]);
                 solid = i;
                 open_end = false;
                 continue;
             }
             match c {
+                b' ' => {
+                    i += 1;
+                    continue;
+                }
+                b',' => {
+                    i += 1;
+                    solid = i;
+                    open_end = true;
+                    continue;
+                }
+                b':' | b'+' | b'*' | b'-' | b'.' | b'#' | b'!' => i += 1,
                 b'%' | b'^' | b'@' => {
-                    let from = i + 1;
-                    i = from;
+                    let name = i + 1;
+                    i = name;
                     let name_class = if c == b'%' { NAME } else { ID };
                     while src
                         .get(i)
@@ -237,11 +236,12 @@ impl Scanned {
                     {
                         i += 1;
                     }
-                    self.shape.push(c);
                     // An empty name (`@"quoted"`, `^^`) is left to the grammar.
-                    if i > from {
+                    if i > name {
+                        self.shape.extend_from_slice(&src[from..name]);
                         self.shape.push(MARK_NAME);
-                        self.hole(HoleKind::Name, from, i, 0);
+                        self.hole(HoleKind::Name, name, i, 0);
+                        from = i;
                     }
                 }
                 b'"' => {
@@ -253,41 +253,43 @@ impl Scanned {
                         )
                         .help("write line ends inside strings as `\\n`"));
                     };
-                    let is_op_name = self.names_op();
-                    if is_op_name || keep(&src[i + 1..end - 1]) {
-                        self.shape.extend_from_slice(&src[i..end]);
-                    } else {
+                    // The name of a generic operation stands first, or behind `=` outside braces.
+                    let names_op = i == start
+                        || src[start] == b'%' && !braces && src.get(solid - 1) == Some(&b'=');
+                    if !names_op && !keep(&src[i + 1..end - 1]) {
+                        self.shape.extend_from_slice(&src[from..i]);
                         self.shape.push(MARK_STR);
                         self.hole(HoleKind::Str, i, end, 0);
+                        from = end;
                     }
                     i = end;
                 }
-                b'\n' => {
-                    if depth == 0 && !open_end {
+                b'\n' | b'\r' | b'\t' => {
+                    if c == b'\n' && depth == 0 && !open_end {
                         break;
                     }
+                    self.shape.extend_from_slice(&src[from..i]);
                     self.shape.push(b' ');
                     i += 1;
-                    continue;
-                }
-                b'\r' | b'\t' => {
-                    self.shape.push(b' ');
-                    i += 1;
+                    from = i;
                     continue;
                 }
                 b'/' if src.get(i + 1) == Some(&b'/') => {
                     if depth == 0 && !open_end {
                         break;
                     }
+                    self.shape.extend_from_slice(&src[from..i]);
                     i = line_end(src, i);
+                    from = i;
                     continue;
                 }
                 b'{' if depth == 0 && region_word && !is_dict(src, i) => {
-                    self.shape.push(c);
+                    self.shape.extend_from_slice(&src[from..=i]);
                     self.end = i + 1;
                     return Ok(End::Region);
                 }
                 b'(' if depth == 0 && src.get(skip_blank(src, i + 1)) == Some(&b'{') => {
+                    self.shape.extend_from_slice(&src[from..i]);
                     self.shape.extend_from_slice(b"({");
                     self.end = skip_blank(src, i + 1) + 1;
                     return Ok(End::GenericRegion);
@@ -299,7 +301,7 @@ impl Scanned {
                     }
                     stack[depth] = c;
                     depth += 1;
-                    self.shape.push(c);
+                    braces |= c == b'{';
                     i += 1;
                 }
                 b'}' if depth == 0 => break,
@@ -317,11 +319,9 @@ impl Scanned {
                         ));
                     }
                     depth -= 1;
-                    self.shape.push(c);
                     i += 1;
                 }
                 b'<' if src.get(i + 1) == Some(&b'-') => {
-                    self.shape.extend_from_slice(b"<-");
                     i += 2;
                     solid = i;
                     open_end = true;
@@ -333,11 +333,13 @@ impl Scanned {
                         self.end = line_end(src, i);
                         return Err(too_deep(i));
                     }
-                    self.shape.push(c);
+                    i += 1;
+                }
+                b'>' => {
+                    angles = angles.saturating_sub(1);
                     i += 1;
                 }
                 b'=' => {
-                    self.shape.push(c);
                     i += 1;
                     solid = i;
                     open_end = true;
@@ -350,10 +352,7 @@ impl Scanned {
                         format!("unexpected control character 0x{c:02x}"),
                     ));
                 }
-                _ => {
-                    self.shape.push(c);
-                    i += 1;
-                }
+                _ => i += 1,
             }
             solid = i;
             open_end = false;
@@ -366,8 +365,8 @@ impl Scanned {
                 format!("`{open}` is not closed before the end of the file"),
             ));
         }
-        while self.shape.last() == Some(&b' ') {
-            self.shape.pop();
+        if solid > from {
+            self.shape.extend_from_slice(&src[from..solid]);
         }
         self.end = solid;
         Ok(End::Plain)
@@ -381,73 +380,61 @@ impl Scanned {
             value,
         });
     }
+}
 
-    /// Whether a string here is the name of a generic operation: first, or behind `=`, outside
-    /// brackets – which the shape alone tells.
-    fn names_op(&self) -> bool {
-        let mut back = self.shape.iter().rev().skip_while(|&&c| c == b' ');
-        match back.next() {
-            None => true,
-            Some(b'=') => self.shape.first() == Some(&b'%') && !self.shape.contains(&b'{'),
-            Some(_) => false,
+/// A number that begins at a digit: where it ends, and what it is if it is a hole.
+fn number(src: &[u8], from: usize) -> (usize, Option<(HoleKind, u8)>, i64) {
+    let mut i = from;
+    let mut value: i64 = 0;
+    while let Some(&c) = src.get(i) {
+        if class(c) & DIGIT == 0 {
+            break;
         }
+        value = value.wrapping_mul(10).wrapping_add(i64::from(c - b'0'));
+        i += 1;
     }
+    let next = src.get(i).copied().unwrap_or(b' ');
+    if class(next) & (ID | NAME) == 0 && i - from <= 18 {
+        return (i, Some((HoleKind::Int, MARK_INT)), value);
+    }
+    let float = Some((HoleKind::Float, MARK_FLOAT));
+    if next == b'.' {
+        let mut j = i + 1;
+        while src.get(j).is_some_and(|&c| class(c) & DIGIT != 0) {
+            j += 1;
+        }
+        j = exponent(src, j).unwrap_or(j);
+        if src.get(j).is_none_or(|&c| class(c) & ID == 0) {
+            return (j, float, 0);
+        }
+    } else if let Some(j) = exponent(src, i)
+        && src.get(j).is_none_or(|&c| class(c) & ID == 0)
+    {
+        return (j, float, 0);
+    } else if class(next) & ID == 0 && i - from <= 18 {
+        return (i, Some((HoleKind::Int, MARK_INT)), value);
+    }
+    // Digits inside a word, or more of them than 64 bits hold: part of the shape.
+    while src.get(i).is_some_and(|&c| class(c) & ID != 0) {
+        i += 1;
+    }
+    (i, None, 0)
+}
 
-    /// A number that begins at a digit; returns where it ends.
-    fn number(&mut self, src: &[u8], from: usize) -> usize {
-        let mut i = from;
-        let mut value: i64 = 0;
-        while let Some(&c) = src.get(i) {
-            if class(c) & DIGIT == 0 {
-                break;
-            }
-            value = value.wrapping_mul(10).wrapping_add(i64::from(c - b'0'));
-            i += 1;
-        }
-        let next = src.get(i).copied().unwrap_or(b' ');
-        let exponent = |at: usize| -> Option<usize> {
-            if !matches!(src.get(at), Some(b'e' | b'E')) {
-                return None;
-            }
-            let mut j = at + 1;
-            if matches!(src.get(j), Some(b'+' | b'-')) {
-                j += 1;
-            }
-            let first = j;
-            while src.get(j).is_some_and(|&c| class(c) & DIGIT != 0) {
-                j += 1;
-            }
-            (j > first).then_some(j)
-        };
-        if next == b'.' {
-            let mut j = i + 1;
-            while src.get(j).is_some_and(|&c| class(c) & DIGIT != 0) {
-                j += 1;
-            }
-            j = exponent(j).unwrap_or(j);
-            if src.get(j).is_none_or(|&c| class(c) & ID == 0) {
-                self.shape.push(MARK_FLOAT);
-                self.hole(HoleKind::Float, from, j, 0);
-                return j;
-            }
-        } else if let Some(j) = exponent(i)
-            && src.get(j).is_none_or(|&c| class(c) & ID == 0)
-        {
-            self.shape.push(MARK_FLOAT);
-            self.hole(HoleKind::Float, from, j, 0);
-            return j;
-        } else if class(next) & ID == 0 && i - from <= 18 {
-            self.shape.push(MARK_INT);
-            self.hole(HoleKind::Int, from, i, value);
-            return i;
-        }
-        // Digits inside a word, or more of them than 64 bits hold: part of the shape.
-        while src.get(i).is_some_and(|&c| class(c) & ID != 0) {
-            i += 1;
-        }
-        self.shape.extend_from_slice(&src[from..i]);
-        i
+/// End of the exponent that begins at `at`, if one does.
+fn exponent(src: &[u8], at: usize) -> Option<usize> {
+    if !matches!(src.get(at), Some(b'e' | b'E')) {
+        return None;
     }
+    let mut j = at + 1;
+    if matches!(src.get(j), Some(b'+' | b'-')) {
+        j += 1;
+    }
+    let first = j;
+    while src.get(j).is_some_and(|&c| class(c) & DIGIT != 0) {
+        j += 1;
+    }
+    (j > first).then_some(j)
 }
 
 fn too_deep(at: usize) -> Diagnostic {

@@ -1,7 +1,7 @@
 //! Nesting, names, terminators, branch targets, definitions before uses, and the core functions of
 //! a program.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::super::ops::{OpCode, Syntax};
 use super::super::program::{self, Dep, symbol_name};
@@ -440,6 +440,9 @@ impl Verifier<'_> {
             return;
         }
         let mut edges: Vec<(u32, u32)> = Vec::new();
+        // While every dependence names an instruction further up, there is no cycle to look for.
+        let mut above: HashSet<u32> = HashSet::new();
+        let mut all_above = true;
         for op in ir.walk_op(function) {
             let Some(words) = ir.words_cell(program::COL_DEPS, op) else {
                 continue;
@@ -464,11 +467,14 @@ impl Verifier<'_> {
                     );
                     self.error(op, Part::Whole, message, None);
                 } else if let Some(own) = own {
+                    all_above &= above.contains(&dep.id);
                     edges.push((own, dep.id));
                 }
             }
+            above.extend(own);
         }
-        if let Some(cycle) = find_cycle(&mut edges)
+        if !all_above
+            && let Some(cycle) = find_cycle(&mut edges)
             && let Some(&op) = self.program.ids.get(&cycle[0])
         {
             let path: Vec<String> = cycle.iter().map(u32::to_string).collect();

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{Printer, push_int};
-use crate::bir::access::{Access, Pair, Target, strides, view_dims};
+use crate::bir::access::{Access, Pair, Target, view_dims};
 use crate::bir::types::MemType;
 use crate::ir::{Annot, Value};
 
@@ -188,70 +188,77 @@ impl Printer<'_> {
 
 /// The access as one slice per dimension, if slices read back to it exactly.
 fn slices(mem: &MemType<'_>, access: &Access) -> Option<SmallVec<[Slice; 5]>> {
-    let dims = view_dims(mem, access.dtype)?;
+    let recast_dims;
+    let dims = if access.recast {
+        recast_dims = view_dims(mem, access.dtype)?;
+        &recast_dims[..]
+    } else {
+        mem.free_dims()
+    };
     if access.pairs.len() != dims.len() {
         return None;
     }
-    let strides = strides(&dims);
     let mut out: SmallVec<[Slice; 5]> = SmallVec::new();
+    let mut coefs: Terms = SmallVec::new();
+    let mut window_terms: Terms = SmallVec::new();
+    for term in &access.terms {
+        match term.target {
+            Target::Partition => window_terms.push((term.index, term.coef)),
+            Target::Offset => coefs.push((term.index, term.coef)),
+        }
+    }
     if let Some(window) = access.window {
         out.push(Slice {
             start: window.start,
             count: window.count,
             step: 1,
             size: mem.partitions(),
-            terms: access
-                .terms
-                .iter()
-                .filter(|term| term.target == Target::Partition)
-                .map(|term| (term.index, term.coef))
-                .collect(),
+            terms: window_terms,
         });
     }
     let mut rest = access.offset;
-    let mut coefs: Terms = access
-        .terms
-        .iter()
-        .filter(|term| term.target == Target::Offset)
-        .map(|term| (term.index, term.coef))
-        .collect();
-    for (i, pair) in access.pairs.iter().enumerate() {
-        let stride = strides[i].max(1);
+    // Strides from the outermost dimension inwards: what is left of the product.
+    let mut stride = dims.iter().fold(1i64, |product, &dim| {
+        product.saturating_mul(dim.max(1) as i64)
+    });
+    for (pair, &dim) in access.pairs.iter().zip(dims) {
+        stride = (stride / dim.max(1) as i64).max(1);
         let mut terms: Terms = SmallVec::new();
-        // An index belongs to the outermost dimension whose stride divides its coefficient; what
-        // no stride divides is split into digits, which adds up to the same.
+        // An index goes to the outermost dimension its coefficient reaches; the rest of it, to
+        // the next: digits, which add up to the same whatever the coefficient is.
         for (index, coef) in &mut coefs {
-            let last = i + 1 == access.pairs.len();
             let digit = *coef / stride;
-            if *coef != 0 && (*coef % stride == 0 || last || digit != 0) {
-                if digit != 0 {
-                    terms.push((*index, digit));
-                }
+            if digit != 0 {
+                terms.push((*index, digit));
                 *coef -= digit * stride;
             }
         }
         let start = rest / stride;
         rest -= start * stride;
-        if pair.step % stride != 0 || pair.step < stride {
+        let step = pair.step / stride;
+        if step < 1 || step * stride != pair.step {
+            return None;
+        }
+        // The reader refuses constant slices that leave their dimension.
+        let reach = (pair.count.max(1) - 1) as i128 * i128::from(step);
+        let fits = pair.count > 0 && start >= 0 && i128::from(start) + reach < i128::from(dim);
+        if terms.is_empty() && !fits {
             return None;
         }
         out.push(Slice {
             start,
             count: pair.count,
-            step: pair.step / stride,
-            size: dims[i],
+            step,
+            size: dim,
             terms,
         });
     }
-    if rest != 0 || coefs.iter().any(|&(_, coef)| coef != 0) {
-        return None;
-    }
-    // The reader refuses constant slices that leave their dimension.
-    let fits = out.iter().all(|slice| {
-        let reach = (slice.count.max(1) - 1) as i128 * i128::from(slice.step);
-        let last = i128::from(slice.start) + reach;
-        !slice.terms.is_empty()
-            || slice.count > 0 && slice.start >= 0 && last < i128::from(slice.size)
+    let window_fits = out.first().is_none_or(|slice| {
+        access.window.is_none()
+            || !slice.terms.is_empty()
+            || slice.count > 0
+                && slice.start >= 0
+                && i128::from(slice.start) + i128::from(slice.count) <= i128::from(slice.size)
     });
-    fits.then_some(out)
+    (rest == 0 && window_fits && coefs.iter().all(|&(_, coef)| coef == 0)).then_some(out)
 }

@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Printer, push_int};
-use crate::bir::attrs::{
-    Accumulate, Placement, Sem, SemEvent, literal_dtype, number_bits,
-};
+use crate::bir::attrs::{Accumulate, Placement, Sem, SemEvent, literal_dtype, number_bits};
 use crate::bir::num::{self, DType};
 use crate::bir::ops::{AttrType, OpCode};
 use crate::bir::types::{MemType, reg_dtype};
@@ -56,13 +54,7 @@ impl Printer<'_> {
     }
 
     /// ` = value` of an attribute in custom form; nothing for units.
-    pub(super) fn entry(
-        &mut self,
-        code: Option<OpCode>,
-        name: Str,
-        attr: Attr,
-        indices: &[Value],
-    ) {
+    pub(super) fn entry(&mut self, code: Option<OpCode>, name: Str, attr: Attr, indices: &[Value]) {
         self.key(name);
         if self.ir.ctx.attr(attr) == AttrView::Unit {
             return;
@@ -167,7 +159,13 @@ impl Printer<'_> {
                 SemEvent::Read => "read",
             };
             if generic {
-                let _ = write!(self.out, "#bir.sem<{} {} {}", sem.id, sem.op.word(), sem.value);
+                let _ = write!(
+                    self.out,
+                    "#bir.sem<{} {} {}",
+                    sem.id,
+                    sem.op.word(),
+                    sem.value
+                );
                 if !event.is_empty() {
                     let _ = write!(self.out, " {event}");
                 }

@@ -6,18 +6,40 @@ use super::{Printer, push_int};
 use crate::bir::access::Access;
 use crate::bir::attrs::{Placement, number_bits};
 use crate::bir::num::DType;
-use crate::bir::ops::{
-    AttrType, COMMON_ATTRS, ImmType, Kind, OpCode, OpDef, Syntax, is_bitvec,
-};
-use crate::bir::program::{
-    COL_DEPS, COL_ID, COL_ORDER, Dep, names, order_terms,
-};
+use crate::bir::ops::{AttrType, COMMON_ATTRS, ImmType, Kind, OpCode, OpDef, Syntax, is_bitvec};
+use crate::bir::program::{COL_DEPS, COL_ID, COL_ORDER, Dep, names, op_names, order_terms};
 use crate::bir::types::MemType;
 use crate::bir::view::{OpView, RoleView};
-use crate::ir::{Attr, AttrView, Block, Op, Str, Value, Visit};
+use crate::ir::{Attr, AttrView, Block, Ir, Op, Str, Value, Visit};
 
-/// Attributes a statement says outside its dictionary.
-type Said = SmallVec<[Str; 8]>;
+/// The dictionary of an operation while it is printed: what has been said outside it is not
+/// printed in it.
+struct Entries {
+    list: SmallVec<[(Str, Attr); 8]>,
+    /// Bit n: entry n has been said. Dictionaries of more entries never have words that late.
+    said: u64,
+}
+
+impl Entries {
+    fn get(&self, name: Str) -> Option<(usize, Attr)> {
+        let at = self.list.iter().position(|&(entry, _)| entry == name)?;
+        Some((at, self.list[at].1))
+    }
+
+    fn say(&mut self, at: usize) {
+        self.said |= 1u64.checked_shl(at as u32).unwrap_or(0);
+    }
+
+    fn say_name(&mut self, name: Str) {
+        if let Some((at, _)) = self.get(name) {
+            self.say(at);
+        }
+    }
+
+    fn is_said(&self, at: usize) -> bool {
+        at < 64 && self.said >> at & 1 != 0
+    }
+}
 
 impl Printer<'_> {
     pub(super) fn custom_visit(&mut self, visit: Visit) {
@@ -58,7 +80,9 @@ impl Printer<'_> {
             Syntax::Module | Syntax::Func => {
                 regions != 1
                     || !matches!(
-                        self.ir.ctx.dict_get(self.ir.dict(op), names::SYM_NAME)
+                        self.ir
+                            .ctx
+                            .dict_get(self.ir.dict(op), names::SYM_NAME)
                             .map(|attr| self.ir.ctx.attr(attr)),
                         Some(AttrView::Str(_))
                     )
@@ -73,9 +97,7 @@ impl Printer<'_> {
             }
             Syntax::While => regions != 1 || self.ir.operands(op).len() != 1,
             Syntax::Br => self.ir.successors(op).len() != 1 || !self.ir.operands(op).is_empty(),
-            Syntax::CondBr => {
-                self.ir.successors(op).len() != 2 || self.ir.operands(op).len() != 1
-            }
+            Syntax::CondBr => self.ir.successors(op).len() != 2 || self.ir.operands(op).len() != 1,
             Syntax::Implicit => true,
         }
     }
@@ -83,15 +105,26 @@ impl Printer<'_> {
     fn custom_op(&mut self, op: Op, code: OpCode) {
         self.indent();
         let def = code.def();
-        let indices: SmallVec<[Value; 4]> = OpView::new(self.ir, op).indices().collect();
-        let mut said: Said = SmallVec::new();
+        let mut indices: SmallVec<[Value; 4]> = SmallVec::new();
+        for operand in self.ir.operands(op) {
+            if operand.role as usize == def.indices_role() {
+                indices.push(operand.value);
+            }
+        }
+        let mut said = Entries {
+            list: SmallVec::new(),
+            said: 0,
+        };
+        for entry in self.ir.ctx.dict_entries(self.ir.dict(op)) {
+            said.list.push(entry);
+        }
         match def.syntax {
             Syntax::Alloc => self.alloc(op, &mut said),
             Syntax::Module | Syntax::Func => {
                 self.out.push_str("bir.");
                 self.out.push_str(def.name);
                 self.out.push_str(" @");
-                said.push(names::SYM_NAME);
+                said.say_name(names::SYM_NAME);
                 if let Some(name) = crate::bir::program::symbol_name(self.ir, op) {
                     self.symbol_text(name);
                 }
@@ -114,7 +147,7 @@ impl Printer<'_> {
                 self.successor(op, 1);
             }
             Syntax::Instruction | Syntax::Implicit => {
-                self.instruction(op, def, &indices, &mut said);
+                self.instruction(op, code, &indices, &mut said);
             }
         }
         self.custom_dict(op, code, &indices, &said);
@@ -243,7 +276,7 @@ impl Printer<'_> {
 
     // ---- headers ----
 
-    fn alloc(&mut self, op: Op, said: &mut Said) {
+    fn alloc(&mut self, op: Op, said: &mut Entries) {
         if let Some(value) = self.ir.result(op) {
             self.out.push('%');
             self.out.push_str(self.names.value(self.ir, value));
@@ -261,13 +294,13 @@ impl Printer<'_> {
         }
         let at = self.ir.ctx.dict_get(self.ir.dict(op), names::AT);
         if let Some(placement) = at.and_then(|attr| Placement::get(&self.ir.ctx, attr)) {
-            said.push(names::AT);
+            said.say_name(names::AT);
             self.out.push_str(" at ");
             self.placement(placement, false);
         }
     }
 
-    fn loop_header(&mut self, op: Op, said: &mut Said) {
+    fn loop_header(&mut self, op: Op, said: &mut Entries) {
         self.out.push_str("loop ");
         let entry = self.ir.regions(op).first().and_then(|&r| self.ir.entry(r));
         if let Some(index) = entry.and_then(|block| self.ir.args(block).next()) {
@@ -289,9 +322,10 @@ impl Printer<'_> {
                 RoleView::Absent => {}
             }
         }
-        said.extend([names::LOWER, names::UPPER]);
+        said.say_name(names::LOWER);
+        said.say_name(names::UPPER);
         if let Some(step) = view.int("step") {
-            said.push(names::STEP);
+            said.say_name(names::STEP);
             self.out.push_str(" step ");
             push_int(&mut self.out, step);
         }
@@ -299,25 +333,25 @@ impl Printer<'_> {
 
     // ---- instructions ----
 
-    fn instruction(&mut self, op: Op, def: &'static OpDef, indices: &[Value], said: &mut Said) {
+    fn instruction(&mut self, op: Op, code: OpCode, indices: &[Value], said: &mut Entries) {
+        let (def, names) = (code.def(), op_names(code));
         if let Some(result) = self.ir.result(op) {
             self.out.push('%');
             self.out.push_str(self.names.value(self.ir, result));
             self.out.push_str(" = ");
         }
         self.out.push_str(def.name);
-        for &attr in def.words {
-            self.word(op, def, attr, said);
+        for (attr, &name) in def.words.iter().zip(&names.words) {
+            self.word(def, attr, name, said);
         }
         let mut separator = " ";
         for left in [true, false] {
             if !left {
                 // The arrow stands only where something follows it.
-                let follows = def
-                    .operands
-                    .iter()
-                    .enumerate()
-                    .any(|(i, role)| !role.is_left() && self.stands(op, def, i).is_some());
+                let follows =
+                    def.operands.iter().enumerate().any(|(i, role)| {
+                        !role.is_left() && self.stands(op, code, i, said).is_some()
+                    });
                 if !follows {
                     break;
                 }
@@ -329,7 +363,7 @@ impl Printer<'_> {
                 if role.is_left() != left {
                     continue;
                 }
-                let Some(first) = self.stands(op, def, i) else {
+                let Some(first) = self.stands(op, code, i, said) else {
                     skipped |= role.keyword.is_none();
                     continue;
                 };
@@ -339,8 +373,8 @@ impl Printer<'_> {
                     separator = ", ";
                     if let Some(keyword) = role.keyword {
                         self.out.push_str(keyword);
-                        for &attr in role.words {
-                            self.word(op, def, attr, said);
+                        for (attr, &name) in role.words.iter().zip(&names.key_words[i]) {
+                            self.word(def, attr, name, said);
                         }
                         self.out.push(' ');
                     } else if skipped {
@@ -356,9 +390,7 @@ impl Printer<'_> {
                                 .flatten()
                         }
                         Stands::Literal(attr) => {
-                            if let Some(name) = self.ir.ctx.find_str(role.name) {
-                                said.push(name);
-                            }
+                            said.say_name(names.operands[i]);
                             self.literal(attr);
                             None
                         }
@@ -369,7 +401,8 @@ impl Printer<'_> {
     }
 
     /// What stands in a role, if the text can say it as an operand.
-    fn stands(&self, op: Op, def: &'static OpDef, role: usize) -> Option<Stands> {
+    fn stands(&self, op: Op, code: OpCode, role: usize, entries: &Entries) -> Option<Stands> {
+        let def = code.def();
         let found = self
             .ir
             .operands(op)
@@ -382,13 +415,13 @@ impl Printer<'_> {
         if !entry.takes_literal() {
             return None;
         }
-        let attr = self.ir.attr(op, entry.name)?;
+        let (_, attr) = entries.get(op_names(code).operands[role])?;
         let (dtype, _) = number_bits(&self.ir.ctx, attr)?;
         let wanted = match entry.kind {
             Kind::Imm(ImmType::F32) => DType::F32,
-            Kind::Imm(ImmType::Dst) => self.first_dtype(op, def, |kind| {
-                matches!(kind, Kind::Out | Kind::InOut)
-            }),
+            Kind::Imm(ImmType::Dst) => {
+                self.first_dtype(op, def, |kind| matches!(kind, Kind::Out | Kind::InOut))
+            }
             Kind::Imm(ImmType::Alu) => {
                 let bits = self
                     .ir
@@ -440,8 +473,8 @@ impl Printer<'_> {
     }
 
     /// An enum attribute as a word, if the text can say it so.
-    fn word(&mut self, op: Op, def: &'static OpDef, attr: &str, said: &mut Said) {
-        let Some(value) = self.ir.attr(op, attr) else {
+    fn word(&mut self, def: &'static OpDef, attr: &str, name: Str, said: &mut Entries) {
+        let Some((at, value)) = said.get(name) else {
             return;
         };
         let Some(text) = self.ir.ctx.attr_str(value) else {
@@ -454,23 +487,23 @@ impl Printer<'_> {
         if known {
             self.out.push(' ');
             self.out.push_str(text);
-            said.extend(self.ir.ctx.find_str(attr));
+            said.say(at);
         }
     }
 
     // ---- what follows ----
 
-    fn custom_dict(&mut self, op: Op, code: OpCode, indices: &[Value], said: &Said) {
-        let def = code.def();
+    fn custom_dict(&mut self, op: Op, code: OpCode, indices: &[Value], said: &Entries) {
         let ir = self.ir;
         let mut entries: SmallVec<[(usize, Str, Attr); 8]> = SmallVec::new();
-        for (name, attr) in ir.ctx.dict_entries(ir.dict(op)) {
-            if said.contains(&name) {
-                continue;
+        for (at, &(name, attr)) in said.list.iter().enumerate() {
+            if !said.is_said(at) {
+                entries.push((rank(code, name, ir), name, attr));
             }
-            entries.push((rank(def, ir.ctx.text(name)), name, attr));
         }
-        entries.sort_by_key(|&(rank, name, _)| (rank, ir.ctx.text(name)));
+        if entries.len() > 1 {
+            entries.sort_by_key(|&(rank, name, _)| (rank, ir.ctx.text(name)));
+        }
         let id = ir.int_cell(COL_ID, op);
         let order = ir.words_cell(COL_ORDER, op);
         let deps = ir.words_cell(COL_DEPS, op);
@@ -557,13 +590,14 @@ enum Stands {
 }
 
 /// Where an attribute stands among the others: in table order, then by name.
-fn rank(def: &'static OpDef, name: &str) -> usize {
-    let own = def.attrs.iter().position(|attr| attr.name == name);
-    own.or_else(|| {
-        COMMON_ATTRS
-            .iter()
-            .position(|attr| attr.name == name)
-            .map(|at| at + def.attrs.len())
-    })
-    .unwrap_or(usize::MAX)
+fn rank(code: OpCode, name: Str, ir: &Ir) -> usize {
+    let own = &op_names(code).attrs;
+    if let Some(at) = own.iter().position(|&attr| attr == name) {
+        return at;
+    }
+    let text = ir.ctx.text(name);
+    COMMON_ATTRS
+        .iter()
+        .position(|attr| attr.name == text)
+        .map_or(usize::MAX, |at| at + own.len())
 }

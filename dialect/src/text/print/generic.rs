@@ -89,13 +89,18 @@ impl Printer<'_> {
             self.empty_region(op, region);
             self.next_region();
         }
-        if regions.get(first_full).is_some_and(|&region| self.is_empty(region)) {
+        if regions
+            .get(first_full)
+            .is_some_and(|&region| self.is_empty(region))
+        {
             self.empty_region(op, regions[first_full]);
         }
     }
 
     fn is_empty(&self, region: Region) -> bool {
-        self.ir.blocks(region).all(|block| self.ir.first_op(block).is_none())
+        self.ir
+            .blocks(region)
+            .all(|block| self.ir.first_op(block).is_none())
     }
 
     fn empty_region(&mut self, op: Op, region: Region) {
@@ -427,4 +432,3 @@ impl Printer<'_> {
         }
     }
 }
-

@@ -135,7 +135,10 @@ impl Printer<'_> {
     /// Ends the line of an operation, with the comment beside it.
     fn end_line(&mut self, op: Op) {
         if !self.options.strip_comments
-            && let Some(text) = self.ir.trivia(op).and_then(|trivia| trivia.beside.as_deref())
+            && let Some(text) = self
+                .ir
+                .trivia(op)
+                .and_then(|trivia| trivia.beside.as_deref())
         {
             self.out.push(' ');
             self.out.push_str(text);
@@ -146,7 +149,10 @@ impl Printer<'_> {
     /// Ends the line of a closing brace, with the comment behind it.
     fn end_closing(&mut self, op: Op) {
         if !self.options.strip_comments
-            && let Some(text) = self.ir.trivia(op).and_then(|trivia| trivia.closing.as_deref())
+            && let Some(text) = self
+                .ir
+                .trivia(op)
+                .and_then(|trivia| trivia.closing.as_deref())
         {
             self.out.push(' ');
             self.out.push_str(text);
