@@ -85,6 +85,8 @@ struct Extremes {
 }
 
 /// What is known of the sum of an access's terms.
+// On the stack for a moment, once per access with terms: not worth an allocation.
+#[allow(clippy::large_enum_variant)]
 enum Sum {
     Known(Extremes),
     /// A loop starts at a register.

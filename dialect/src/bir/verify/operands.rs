@@ -256,12 +256,6 @@ impl Verifier<'_> {
         self.error(op, Part::Operand(position), message, None);
     }
 
-    fn literal(&self, op: Op, entry: &OperandDef) -> Option<Attr> {
-        entry
-            .takes_literal()
-            .then(|| self.ir.attr(op, entry.name))?
-    }
-
     fn check_presence(
         &mut self,
         op: Op,

@@ -17,6 +17,9 @@ use crate::text::diag::{Diagnostic, Part, Place};
 
 type Names = HashMap<Str, Op, foldhash::fast::FixedState>;
 
+/// A function, with the number of blocks in each of its regions in text order.
+type Blocks = (Op, Vec<u32>);
+
 /// What is collected over the file.
 #[derive(Default)]
 pub(super) struct Program {
@@ -24,7 +27,7 @@ pub(super) struct Program {
     functions: Names,
     locations: Names,
     /// Functions of each module, with the number of blocks in each of their regions in text order.
-    cores: Vec<(Op, Vec<(Op, Vec<u32>)>)>,
+    cores: Vec<(Op, Vec<Blocks>)>,
     /// Regions of the function being walked.
     blocks: Vec<u32>,
     /// Instruction numbers of the function being walked.
