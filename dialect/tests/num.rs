@@ -168,7 +168,7 @@ fn every_small_pattern_widens_alike_on_every_path() {
             assert_eq!(u64::from(wide.to_bits()), expected, "{bits:#x} of {from}");
             assert_eq!(to_f32(from, bits).map(f32::to_bits), Some(wide.to_bits()));
             let double = to_f64(from, bits).unwrap();
-            assert!(double == wide.into() || double.is_nan() && wide.is_nan());
+            assert!(double == f64::from(wide) || double.is_nan() && wide.is_nan());
         }
     }
 }

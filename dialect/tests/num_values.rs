@@ -207,7 +207,7 @@ fn overflow_is_infinity_or_nan_or_the_largest_value() {
 #[test]
 fn largest_values_are_those_of_the_format_tables() {
     let max = |dtype: DType| to_f64(dtype, dtype.float_format().unwrap().max_finite()).unwrap();
-    assert_eq!(max(DType::F32), f32::MAX.into());
+    assert_eq!(max(DType::F32), f64::from(f32::MAX));
     assert_eq!(max(DType::Bf16), 3.3895313892515355e38);
     assert_eq!(max(DType::F16), 65504.0);
     assert_eq!(F8.map(max), [57344.0, 240.0, 448.0]);
