@@ -1,5 +1,7 @@
 //! Time of the verifier per instruction, where instructions repeat and where no two accesses are equal.
 
+#![allow(missing_docs, clippy::unwrap_used)]
+
 use std::hint::black_box;
 
 use bir_dialect::bir::access::{Access, Pair, Window};

@@ -1,6 +1,8 @@
 //! Every op has lit tests: one file in which it is read, printed and read again, and one finding
 //! about it, which its table entry or its own check makes.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

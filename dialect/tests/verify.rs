@@ -1,6 +1,8 @@
 //! The verifier on generated modules: the whole partition-window table, and shapes that would break
 //! anything that recurses or is quadratic.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
 //! The verifier's fast definedness of straight code and loops says what the memory index says.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;

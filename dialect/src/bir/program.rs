@@ -83,7 +83,7 @@ pub const COL_ORDER: Column = Column(2);
 pub struct OpNames {
     /// Of [`OpDef::operands`](super::ops::OpDef::operands), in order.
     pub operands: Box<[Str]>,
-    /// Of [`OpDef::words`](super::ops::OpDef::words), in order.
+    /// Of [`OpDef::words`](field@super::ops::OpDef::words), in order.
     pub words: Box<[Str]>,
     /// Of [`OpDef::attrs`](super::ops::OpDef::attrs), in order.
     pub attrs: Box<[Str]>,
