@@ -2,7 +2,14 @@
 //! growth.
 
 use bir_dialect::analysis::access::{Footprint, StrideSet};
-use bir_dialect::analysis::index::{Effect, Event, Flow, Initial, Storage, StorageIndex};
+use bir_dialect::analysis::index::{
+    Effect, Event, Flow, Frames, FunctionIndex, Initial, Live, Storage, StorageIndex,
+};
+use bir_dialect::bir::ops::OpCode;
+use bir_dialect::bir::program::new_ir;
+use bir_dialect::ir::{Ir, Op};
+use bir_dialect::text::diag::Diagnostics;
+use bir_dialect::text::{ParseOptions, parse};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Slices of 8 bytes of one location, written once each, then read.
@@ -59,6 +66,30 @@ fn stride(events: u32) -> Storage {
     }
 }
 
+/// A function of many locations: a tile is loaded, halved, read twice, and its result saved.
+fn linear(tiles: usize) -> (Ir, Option<Op>) {
+    let mut text = String::from("bir.module @m {\nbir.func @f {\n");
+    text += "%x = alloc dram<128x512xf32> {kind = input}\n";
+    text += "%y = alloc dram<128x512xf32> {kind = output}\n";
+    for tile in 0..tiles {
+        text += &format!("%a{tile} = alloc sbuf<128x512xf32>\n");
+    }
+    for tile in 0..tiles {
+        text += &format!("load %a{tile}[0:128, 0:256] <- %x[0:128, 0:256]\n");
+        text += &format!("load %a{tile}[0:128, 256:512] <- %x[0:128, 256:512]\n");
+        text += &format!("activation exp %a{tile} <- %a{tile}\n");
+        text += &format!("save %y <- %a{tile}\n");
+    }
+    text += "}\n}\n";
+    let mut ir = new_ir();
+    let mut diags = Diagnostics::default();
+    let options = ParseOptions::default();
+    parse(&text, 0..text.len(), &mut ir, options, &mut diags);
+    let is_func = |&op: &Op| OpCode::of(&ir, op) == Some(OpCode::Func);
+    let func = ir.walk().ops().find(is_func);
+    (ir, func)
+}
+
 fn bench(c: &mut Criterion) {
     let flow = Flow::straight();
     let mut group = c.benchmark_group("index");
@@ -77,6 +108,22 @@ fn bench(c: &mut Criterion) {
     run("stride", &stride(100_000));
     for scale in [1, 10, 100] {
         run("growth", &fan(1_000 * scale, 3_000 * scale, false));
+    }
+    group.finish();
+    let mut group = c.benchmark_group("function");
+    group.sample_size(20);
+    for tiles in [250, 2_500, 25_000] {
+        let (ir, Some(func)) = linear(tiles) else {
+            continue;
+        };
+        group.throughput(Throughput::Elements(4 * tiles as u64));
+        group.bench_function(BenchmarkId::new("linear", 4 * tiles), |b| {
+            b.iter(|| FunctionIndex::build(&ir, func, Frames::Locations));
+        });
+        let index = FunctionIndex::build(&ir, func, Frames::Locations);
+        group.bench_function(BenchmarkId::new("live", 4 * tiles), |b| {
+            b.iter(|| Live::new(&index).peaks(&index));
+        });
     }
     group.finish();
 }

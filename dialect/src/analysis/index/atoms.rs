@@ -69,7 +69,11 @@ impl Atoms {
     /// Cuts the bytes of `whole` by `footprints`, all in the same frame; what lies outside of
     /// `whole` is ignored.
     pub(super) fn new(whole: &Footprint, footprints: &[Footprint]) -> Atoms {
-        let line = Line::choose(whole, footprints);
+        let simple = footprints.iter().all(|print| is_band(print, whole));
+        let line = match simple {
+            true => Line::bands(whole),
+            false => Line::choose(whole, footprints),
+        };
         let end: i64 = line.radix.iter().product();
         let mut raw: Vec<(i64, i64)> = Vec::new();
         let mut raw_starts: Vec<usize> = vec![0];
@@ -78,6 +82,15 @@ impl Atoms {
         for print in footprints {
             let from = raw.len();
             let mut exact = print.is_exact();
+            if simple {
+                if let Some((lo, hi)) = print.bytes.as_run() {
+                    let at = |byte: i64| (byte - line.first_byte) * line.radix[0];
+                    raw.push((at(lo), at(hi)));
+                }
+                raw_starts.push(raw.len());
+                hulls.push(!exact);
+                continue;
+            }
             if print.covers(whole) || !exact && print.hull_covers(whole) {
                 raw.push((0, end));
             } else {
@@ -191,6 +204,16 @@ fn merge(gaps: &mut Vec<Gap>, mut join: impl FnMut(&mut Gap, &Gap) -> bool) {
     *gaps = kept;
 }
 
+/// Whether a footprint is one run of bytes in all partitions of the storage.
+fn is_band(print: &Footprint, whole: &Footprint) -> bool {
+    let inside = |run: (i64, i64)| {
+        whole.bytes.start().is_some_and(|start| start <= run.0)
+            && whole.bytes.end().is_some_and(|end| run.1 <= end)
+    };
+    print.bytes.as_run().is_some_and(inside)
+        && print.partitions.as_run() == whole.partitions.as_run()
+}
+
 /// Sorts and merges the ranges from `from` on.
 fn tidy(raw: &mut Vec<(i64, i64)>, from: usize) {
     if raw.len() - from < 2 {
@@ -263,6 +286,20 @@ impl Line {
             weight *= line.radix[axis];
         }
         line
+    }
+
+    /// Bytes one after the other, each with all its partitions.
+    fn bands(whole: &Footprint) -> Line {
+        let partitions = whole.partitions.size().max(1);
+        Line {
+            unit: 1,
+            strides: SmallVec::from_slice(&[1]),
+            radix: SmallVec::from_slice(&[partitions, whole.bytes.size()]),
+            weight: SmallVec::from_slice(&[1, partitions]),
+            order: SmallVec::from_slice(&[1, 0]),
+            first_partition: whole.partitions.start().unwrap_or(0),
+            first_byte: whole.bytes.start().unwrap_or(0),
+        }
     }
 
     /// Takes the order of axes in which a sample of the footprints needs the fewest ranges.
@@ -509,7 +546,15 @@ impl Line {
             }
             index[inner] = at % row;
             let length = (row - index[inner]).min(hi - at);
-            at += length;
+            // Whole rows of partitions at consecutive bytes are one rectangle.
+            let finest = self.radix.len() - 1;
+            let rows = match outer.last() {
+                Some(&next) if inner == 0 && next == finest && length == row => {
+                    ((hi - at) / row).min(self.radix[next] - index[next])
+                }
+                _ => 1,
+            };
+            at += length + (rows - 1) * row;
             let partition = self.first_partition + index[0];
             let unit: i64 = index[1..]
                 .iter()
@@ -520,7 +565,7 @@ impl Line {
             if inner == 0 {
                 out.push(Gap {
                     partitions: (partition, partition + length),
-                    bytes: (byte, byte + self.unit),
+                    bytes: (byte, byte + self.unit * rows),
                 });
                 continue;
             }

@@ -528,7 +528,10 @@ impl Prints<'_> {
         let (partition, byte) = location.origin;
         let whole = Footprint::block(location.partitions, location.bytes);
         let mut add = |print: Footprint| {
-            storage.footprints.push(print.placed(partition, byte));
+            storage.footprints.push(match (partition, byte) {
+                (0, 0) => print,
+                _ => print.placed(partition, byte),
+            });
             (storage.footprints.len() - 1) as u32
         };
         let anywhere = |add: &mut dyn FnMut(Footprint) -> u32| {
