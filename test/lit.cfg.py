@@ -36,6 +36,7 @@ config.environment["PATH"] = os.pathsep.join([str(pathlib.Path(bir_opt).parent),
 
 config.substitutions += [
     ("%bir-opt", bir_opt),
+    ("%bir-sim", str(pathlib.Path(bir_opt).with_name("bir-sim"))),
     ("%mlir-opt", f"{mlir_opt} --allow-unregistered-dialect"),
     ("%xdsl-opt", f"{xdsl_opt} --allow-unregistered-dialect"),
     ("%python", sys.executable),

@@ -39,4 +39,7 @@ pub use format::{FloatFormat, Specials};
 pub use packed::{element_to_f32, pack_x4, packed_element_from_f32, unpack_x4};
 pub use parse::parse;
 pub use print::{Number, print, write};
-pub use slices::{load_bits, narrow_from_f32, narrow_from_f32_with, store_bits, widen_to_f32};
+pub use slices::{
+    load_bits, narrow_from_f32, narrow_from_f32_inline, narrow_from_f32_with, store_bits,
+    widen_to_f32, widen_to_f32_inline,
+};

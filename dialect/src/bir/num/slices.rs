@@ -30,6 +30,16 @@ pub fn store_bits(dtype: DType, bits: u64, bytes: &mut [u8]) -> Option<()> {
 ///
 /// If the dtype is packed or `from` is not as many elements as `to`.
 pub fn widen_to_f32(dtype: DType, from: &[u8], to: &mut [f32]) -> Result<(), NumError> {
+    widen_to_f32_inline(dtype, from, to)
+}
+
+/// [`widen_to_f32`], compiled into its caller: with the vector instructions the caller may use.
+///
+/// # Errors
+///
+/// As [`widen_to_f32`].
+#[inline(always)]
+pub fn widen_to_f32_inline(dtype: DType, from: &[u8], to: &mut [f32]) -> Result<(), NumError> {
     check_length(dtype, to.len(), from.len())?;
     match dtype {
         DType::F32 => widen(from, to, f32::from_le_bytes),
@@ -71,6 +81,22 @@ pub fn narrow_from_f32(dtype: DType, from: &[f32], to: &mut [u8]) -> Result<(), 
 ///
 /// If the dtype is packed or `to` is not as many elements as `from`.
 pub fn narrow_from_f32_with(
+    dtype: DType,
+    from: &[f32],
+    to: &mut [u8],
+    overflow: Overflow,
+) -> Result<(), NumError> {
+    narrow_from_f32_inline(dtype, from, to, overflow)
+}
+
+/// [`narrow_from_f32_with`], compiled into its caller: with the vector instructions the caller may
+/// use.
+///
+/// # Errors
+///
+/// As [`narrow_from_f32_with`].
+#[inline(always)]
+pub fn narrow_from_f32_inline(
     dtype: DType,
     from: &[f32],
     to: &mut [u8],

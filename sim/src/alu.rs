@@ -1,0 +1,484 @@
+//! ALU operations: what each does to two f32 (or two integers), and loops of them.
+//!
+//! * A NaN result is the canonical NaN, whatever went in, so that results do not depend on which
+//!   operand's payload an instruction set passes on.
+//! * `max` and `min` give NaN where either side is NaN; of equal sides the right one (so of 0 and -0).
+//! * Comparisons and logical operations give 1 or 0; a logical operand counts as true if it is not 0.
+//! * `mod` has the sign of the divisor, `divide_int` rounds down: `a = b * divide_int + mod`.
+
+use bir_dialect::bir::ops::ALU_OPS;
+
+use crate::func::pow;
+use crate::simd::Kernel;
+
+macro_rules! alu {
+    ($($variant:ident),* $(,)?) => {
+        /// An ALU operation, in the order of the op table's words.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) enum Alu { $($variant),* }
+        const ALL: &[Alu] = &[$(Alu::$variant),*];
+    };
+}
+
+alu!(
+    Add,
+    Subtract,
+    Multiply,
+    Max,
+    Min,
+    Equal,
+    NotEqual,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    LogicalAnd,
+    LogicalOr,
+    LogicalXor,
+    BitwiseAnd,
+    BitwiseOr,
+    BitwiseXor,
+    Invert,
+    LeftShift,
+    RightShift,
+    Power,
+    AbsMax,
+    AbsMin,
+    Abs,
+    Square,
+    Relu,
+    Rsqrt,
+    Reciprocal,
+    Divide,
+    DivideInt,
+    Mod,
+    ModInt,
+    Average,
+    Bypass,
+);
+
+/// The NaN every arithmetic result uses.
+pub(crate) const NAN: f32 = f32::from_bits(0x7fc0_0000);
+
+#[inline(always)]
+pub(crate) fn quiet(value: f32) -> f32 {
+    if value.is_nan() { NAN } else { value }
+}
+
+#[inline(always)]
+pub(crate) fn max(a: f32, b: f32) -> f32 {
+    let larger = if a > b { a } else { b };
+    if a.is_nan() | b.is_nan() { NAN } else { larger }
+}
+
+#[inline(always)]
+pub(crate) fn min(a: f32, b: f32) -> f32 {
+    let smaller = if a < b { a } else { b };
+    if a.is_nan() | b.is_nan() {
+        NAN
+    } else {
+        smaller
+    }
+}
+
+#[inline(always)]
+fn truth(value: bool) -> f32 {
+    if value { 1.0 } else { 0.0 }
+}
+
+fn modulo(a: f32, b: f32) -> f32 {
+    let rest = a % b;
+    quiet(if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
+        rest + b
+    } else {
+        rest
+    })
+}
+
+impl Alu {
+    /// The operation of that word.
+    pub(crate) fn from_word(word: &str) -> Option<Alu> {
+        let at = ALU_OPS.words.iter().position(|&known| known == word)?;
+        ALL.get(at).copied()
+    }
+
+    /// Whether it works on bits.
+    pub(crate) fn is_bitvec(self) -> bool {
+        matches!(
+            self,
+            Alu::BitwiseAnd
+                | Alu::BitwiseOr
+                | Alu::BitwiseXor
+                | Alu::Invert
+                | Alu::LeftShift
+                | Alu::RightShift
+        )
+    }
+
+    /// Whether it looks at its left operand only.
+    pub(crate) fn is_unary(self) -> bool {
+        matches!(
+            self,
+            Alu::Abs
+                | Alu::Square
+                | Alu::Relu
+                | Alu::Rsqrt
+                | Alu::Reciprocal
+                | Alu::Bypass
+                | Alu::Invert
+        )
+    }
+
+    /// What a reduction by it starts from.
+    pub(crate) fn identity(self) -> f32 {
+        match self {
+            Alu::Multiply | Alu::LogicalAnd => 1.0,
+            Alu::Max => f32::NEG_INFINITY,
+            Alu::Min | Alu::AbsMin => f32::INFINITY,
+            _ => 0.0,
+        }
+    }
+
+    /// The result for two values.
+    pub(crate) fn apply(self, a: f32, b: f32) -> f32 {
+        let mut out = [0.0];
+        Binary {
+            op: self,
+            out: &mut out,
+            a: Arg::Splat(a),
+            b: Arg::Splat(b),
+        }
+        .run::<false>();
+        out[0]
+    }
+
+    /// The result for two integers of `bits` bits, exact and wrapping.
+    pub(crate) fn apply_int(self, a: i64, b: i64, bits: u32, signed: bool) -> i64 {
+        let unused = 64 - bits;
+        let wrap = |value: i64| {
+            if signed {
+                value << unused >> unused
+            } else {
+                ((value as u64) << unused >> unused) as i64
+            }
+        };
+        let raw = |value: i64| (value as u64) << unused >> unused;
+        let shift = |by: i64| (0..i64::from(bits)).contains(&by);
+        wrap(match self {
+            Alu::Add => a.wrapping_add(b),
+            Alu::Subtract => a.wrapping_sub(b),
+            Alu::Multiply => a.wrapping_mul(b),
+            Alu::Max => a.max(b),
+            Alu::Min => a.min(b),
+            Alu::Equal => i64::from(a == b),
+            Alu::NotEqual => i64::from(a != b),
+            Alu::Greater => i64::from(a > b),
+            Alu::GreaterEqual => i64::from(a >= b),
+            Alu::Less => i64::from(a < b),
+            Alu::LessEqual => i64::from(a <= b),
+            Alu::LogicalAnd => i64::from(a != 0 && b != 0),
+            Alu::LogicalOr => i64::from(a != 0 || b != 0),
+            Alu::LogicalXor => i64::from((a != 0) != (b != 0)),
+            Alu::BitwiseAnd => a & b,
+            Alu::BitwiseOr => a | b,
+            Alu::BitwiseXor => a ^ b,
+            Alu::Invert => !a,
+            Alu::LeftShift => {
+                if shift(b) {
+                    a << b
+                } else {
+                    0
+                }
+            }
+            Alu::RightShift => {
+                if shift(b) {
+                    (raw(a) >> b) as i64
+                } else {
+                    0
+                }
+            }
+            Alu::AbsMax => {
+                if a.unsigned_abs() > b.unsigned_abs() {
+                    a
+                } else {
+                    b
+                }
+            }
+            Alu::AbsMin => {
+                if a.unsigned_abs() < b.unsigned_abs() {
+                    a
+                } else {
+                    b
+                }
+            }
+            Alu::Abs => a.wrapping_abs(),
+            Alu::Square => a.wrapping_mul(a),
+            Alu::Relu => a.max(0),
+            Alu::Divide | Alu::DivideInt if b == 0 => 0,
+            Alu::Divide | Alu::DivideInt => {
+                let quotient = a.wrapping_div(b);
+                quotient - i64::from(a.wrapping_rem(b) != 0 && (a < 0) != (b < 0))
+            }
+            Alu::Mod | Alu::ModInt if b == 0 => 0,
+            Alu::Mod | Alu::ModInt => {
+                let rest = a.wrapping_rem(b);
+                if rest != 0 && (rest < 0) != (b < 0) {
+                    rest + b
+                } else {
+                    rest
+                }
+            }
+            Alu::Power => (0..b.clamp(0, 64)).fold(1i64, |power, _| wrap(power.wrapping_mul(a))),
+            Alu::Rsqrt | Alu::Reciprocal => i64::from(a == 1),
+            Alu::Average | Alu::Bypass => a,
+        })
+    }
+}
+
+/// Where a loop takes one side from.
+#[derive(Clone, Copy)]
+pub(crate) enum Arg<'a> {
+    /// What the output holds already.
+    Own,
+    /// A row of as many elements.
+    Row(&'a [f32]),
+    /// One value for all.
+    Splat(f32),
+}
+
+/// `out = op(a, b)`, element by element.
+pub(crate) struct Binary<'a> {
+    pub(crate) op: Alu,
+    pub(crate) out: &'a mut [f32],
+    pub(crate) a: Arg<'a>,
+    pub(crate) b: Arg<'a>,
+}
+
+#[inline(always)]
+fn each(out: &mut [f32], a: Arg<'_>, b: Arg<'_>, f: impl Fn(f32, f32) -> f32) {
+    match (a, b) {
+        (Arg::Row(a), Arg::Row(b)) => {
+            for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+                *out = f(a, b);
+            }
+        }
+        (Arg::Row(a), Arg::Splat(b)) => {
+            for (out, &a) in out.iter_mut().zip(a) {
+                *out = f(a, b);
+            }
+        }
+        (Arg::Splat(a), Arg::Row(b)) => {
+            for (out, &b) in out.iter_mut().zip(b) {
+                *out = f(a, b);
+            }
+        }
+        (Arg::Own, Arg::Row(b)) => {
+            for (out, &b) in out.iter_mut().zip(b) {
+                *out = f(*out, b);
+            }
+        }
+        (Arg::Row(a), Arg::Own) => {
+            for (out, &a) in out.iter_mut().zip(a) {
+                *out = f(a, *out);
+            }
+        }
+        (Arg::Own, Arg::Splat(b)) => {
+            for out in out {
+                *out = f(*out, b);
+            }
+        }
+        (Arg::Splat(a), Arg::Own) => {
+            for out in out {
+                *out = f(a, *out);
+            }
+        }
+        (Arg::Own, Arg::Own) => {
+            for out in out {
+                *out = f(*out, *out);
+            }
+        }
+        (Arg::Splat(a), Arg::Splat(b)) => out.fill(f(a, b)),
+    }
+}
+
+impl Kernel for Binary<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let Binary { op, out, a, b } = self;
+        match op {
+            Alu::Add => each(out, a, b, |a, b| quiet(a + b)),
+            Alu::Subtract => each(out, a, b, |a, b| quiet(a - b)),
+            Alu::Multiply => each(out, a, b, |a, b| quiet(a * b)),
+            Alu::Max => each(out, a, b, max),
+            Alu::Min => each(out, a, b, min),
+            Alu::Equal => each(out, a, b, |a, b| truth(a == b)),
+            Alu::NotEqual => each(out, a, b, |a, b| truth(a != b)),
+            Alu::Greater => each(out, a, b, |a, b| truth(a > b)),
+            Alu::GreaterEqual => each(out, a, b, |a, b| truth(a >= b)),
+            Alu::Less => each(out, a, b, |a, b| truth(a < b)),
+            Alu::LessEqual => each(out, a, b, |a, b| truth(a <= b)),
+            Alu::LogicalAnd => each(out, a, b, |a, b| truth((a != 0.0) & (b != 0.0))),
+            Alu::LogicalOr => each(out, a, b, |a, b| truth((a != 0.0) | (b != 0.0))),
+            Alu::LogicalXor => each(out, a, b, |a, b| truth((a != 0.0) != (b != 0.0))),
+            Alu::AbsMax => each(out, a, b, |a, b| {
+                let larger = if a.abs() > b.abs() { a } else { b };
+                if a.is_nan() | b.is_nan() { NAN } else { larger }
+            }),
+            Alu::AbsMin => each(out, a, b, |a, b| {
+                let smaller = if a.abs() < b.abs() { a } else { b };
+                if a.is_nan() | b.is_nan() {
+                    NAN
+                } else {
+                    smaller
+                }
+            }),
+            Alu::Abs => each(out, a, b, |a, _| quiet(a.abs())),
+            Alu::Square => each(out, a, b, |a, _| quiet(a * a)),
+            Alu::Relu => each(out, a, b, |a, _| max(a, 0.0)),
+            Alu::Rsqrt => each(out, a, b, |a, _| quiet((1.0 / f64::from(a).sqrt()) as f32)),
+            Alu::Reciprocal => each(out, a, b, |a, _| quiet(1.0 / a)),
+            Alu::Divide => each(out, a, b, |a, b| quiet(a / b)),
+            Alu::DivideInt => each(out, a, b, |a, b| quiet((a / b).floor())),
+            Alu::Mod | Alu::ModInt => each(out, a, b, modulo),
+            Alu::Power => each(out, a, b, pow),
+            // The bit operations never come here; `average` divides where it is used.
+            Alu::Average
+            | Alu::Bypass
+            | Alu::BitwiseAnd
+            | Alu::BitwiseOr
+            | Alu::BitwiseXor
+            | Alu::Invert
+            | Alu::LeftShift
+            | Alu::RightShift => each(out, a, b, |a, _| a),
+        }
+    }
+}
+
+/// Reduces `lanes` rows side by side, each in order from its first element.
+///
+/// `rows` holds the rows one behind another, `len` elements each; `out` gets one result per row.
+pub(crate) struct ReduceRows<'a> {
+    pub(crate) op: Alu,
+    pub(crate) rows: &'a [f32],
+    pub(crate) len: usize,
+    /// From one row to the next.
+    pub(crate) stride: usize,
+    pub(crate) out: &'a mut [f32],
+}
+
+/// Rows whose sums run side by side: the additions of one wait for each other, those of several
+/// do not.
+const SIDE_BY_SIDE: usize = 8;
+
+#[inline(always)]
+fn fold_rows(job: ReduceRows<'_>, f: impl Fn(f32, f32) -> f32) {
+    let ReduceRows {
+        rows,
+        len,
+        stride,
+        out,
+        ..
+    } = job;
+    let mut row = 0;
+    while row < out.len() {
+        let here = SIDE_BY_SIDE.min(out.len() - row);
+        if here == SIDE_BY_SIDE {
+            let part: [&[f32]; SIDE_BY_SIDE] =
+                std::array::from_fn(|i| &rows[(row + i) * stride..][..len]);
+            let mut acc: [f32; SIDE_BY_SIDE] = std::array::from_fn(|i| part[i][0]);
+            for at in 1..len {
+                for i in 0..SIDE_BY_SIDE {
+                    acc[i] = f(acc[i], part[i][at]);
+                }
+            }
+            out[row..row + here].copy_from_slice(&acc);
+        } else {
+            for i in 0..here {
+                let part = &rows[(row + i) * stride..][..len];
+                out[row + i] = part[1..].iter().fold(part[0], |acc, &x| f(acc, x));
+            }
+        }
+        row += here;
+    }
+}
+
+/// Extremes do not depend on the order but for the sign of zero and NaN: lanes, then a check.
+#[inline(always)]
+fn extreme_rows(job: ReduceRows<'_>, f: impl Fn(f32, f32) -> f32) {
+    const LANES: usize = 32;
+    let ReduceRows {
+        rows,
+        len,
+        stride,
+        out,
+        ..
+    } = job;
+    for (i, out) in out.iter_mut().enumerate() {
+        let row = &rows[i * stride..][..len];
+        let (chunks, rest) = row.as_chunks::<LANES>();
+        let mut best = match chunks.split_first() {
+            Some((first, chunks)) => {
+                let mut acc = *first;
+                for chunk in chunks {
+                    for lane in 0..LANES {
+                        acc[lane] = f(acc[lane], chunk[lane]);
+                    }
+                }
+                acc[1..].iter().fold(acc[0], |best, &x| f(best, x))
+            }
+            None => rest[0],
+        };
+        best = rest.iter().fold(best, |best, &x| f(best, x));
+        if best == 0.0 {
+            best = row
+                .iter()
+                .rev()
+                .copied()
+                .find(|&x| x == 0.0)
+                .unwrap_or(best);
+        }
+        *out = best;
+    }
+}
+
+impl Kernel for ReduceRows<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        if self.len == 0 {
+            return;
+        }
+        match self.op {
+            Alu::Add | Alu::Average => fold_rows(self, |a, b| a + b),
+            Alu::Multiply => fold_rows(self, |a, b| a * b),
+            Alu::Subtract => fold_rows(self, |a, b| a - b),
+            Alu::Max => extreme_rows(self, max),
+            Alu::Min => extreme_rows(self, min),
+            op => fold_rows(self, move |a, b| op.apply(a, b)),
+        }
+    }
+}
+
+/// [`ReduceRows`] with NaN results made canonical.
+pub(crate) fn reduce_rows(lanes: crate::simd::Lanes, job: ReduceRows<'_>) {
+    let ReduceRows {
+        op,
+        rows,
+        len,
+        stride,
+        out,
+    } = job;
+    lanes.run(ReduceRows {
+        op,
+        rows,
+        len,
+        stride,
+        out: &mut *out,
+    });
+    for value in out {
+        *value = quiet(*value);
+    }
+}

@@ -1,0 +1,181 @@
+//! What can go wrong in a run, as values.
+
+use std::fmt;
+
+use bir_dialect::ir::Op;
+use bir_dialect::text::diag::{Diagnostic, Part, Place};
+
+/// What went wrong. Where an instruction is to blame, the text continues its name.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// An op without semantics.
+    #[error("cannot be simulated: {why}")]
+    Unsupported {
+        /// Reason.
+        why: &'static str,
+    },
+    /// An instruction the verifier would refuse.
+    #[error("cannot be simulated: {what}")]
+    Malformed {
+        /// What is wrong.
+        what: String,
+    },
+    /// Bytes read that nothing wrote.
+    #[error("reads {location}, which nothing has written")]
+    Undefined {
+        /// Location and sub-range.
+        location: String,
+    },
+    /// An access that leaves its location at run time.
+    #[error("leaves `%{name}`: {what}")]
+    OutOfBounds {
+        /// Name of the location.
+        name: String,
+        /// Where the access went, and what there is.
+        what: String,
+    },
+    /// An index read at run time that names no row or element.
+    #[error("finds index {index} for {reader}, but `%{name}` has {rows} rows")]
+    Index {
+        /// The index.
+        index: i64,
+        /// Who read it.
+        reader: String,
+        /// Rows there are.
+        rows: u64,
+        /// Name of the location.
+        name: String,
+    },
+    /// PSUM accumulation on words the tensor engine did not write last.
+    #[error("accumulates into {location}, which no `matmult` wrote last")]
+    Accumulate {
+        /// Location and sub-range.
+        location: String,
+    },
+    /// An accumulator used while it holds nothing.
+    #[error(
+        "uses the accumulator of the {engine} engine for partition {partition}, which holds nothing defined"
+    )]
+    Accumulator {
+        /// Which engine's.
+        engine: &'static str,
+        /// For which partition.
+        partition: usize,
+    },
+    /// More memory than allowed.
+    #[error(
+        "`%{name}` needs {bytes} bytes, which makes {total} in all, more than the limit of {limit}"
+    )]
+    Memory {
+        /// The location at which the limit was passed.
+        name: String,
+        /// Its bytes.
+        bytes: u128,
+        /// Bytes of all up to it.
+        total: u128,
+        /// The limit.
+        limit: u64,
+    },
+    /// More instructions than allowed.
+    #[error("is not reached within the limit of {limit} steps")]
+    Steps {
+        /// The limit.
+        limit: u64,
+    },
+    /// A value given for an input that does not fit.
+    #[error("{0}")]
+    Input(String),
+    /// A program this simulator does not run.
+    #[error("{0}")]
+    Program(String),
+    /// An output that was not written in full.
+    #[error("nothing has written {location}, which is an output")]
+    Output {
+        /// Location and sub-range.
+        location: String,
+    },
+}
+
+/// A failure of a run, and the instruction it belongs to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// What.
+    pub kind: FaultKind,
+    /// The instruction, if one is to blame, and its mnemonic.
+    pub op: Option<(Op, &'static str)>,
+    /// Position of the operand, if one is to blame.
+    pub operand: Option<usize>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.op {
+            Some((_, name))
+                if !matches!(
+                    self.kind,
+                    FaultKind::Memory { .. } | FaultKind::Output { .. } | FaultKind::Program(_)
+                ) =>
+            {
+                write!(f, "`{name}` {}", self.kind)
+            }
+            _ => self.kind.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Faults are rare and large; the hot path returns a pointer.
+pub type Run<T> = Result<T, Box<Fault>>;
+
+impl Fault {
+    /// A fault; the run adds the instruction.
+    pub fn new(kind: FaultKind) -> Box<Fault> {
+        Box::new(Fault {
+            kind,
+            op: None,
+            operand: None,
+        })
+    }
+
+    /// A fault of an operand; the run adds the instruction.
+    pub(crate) fn of_operand(kind: FaultKind, operand: usize) -> Box<Fault> {
+        Box::new(Fault {
+            kind,
+            op: None,
+            operand: Some(operand),
+        })
+    }
+
+    /// Names the instruction, unless one is named already.
+    pub(crate) fn at(mut self: Box<Fault>, op: Op, name: &'static str) -> Box<Fault> {
+        self.op.get_or_insert((op, name));
+        self
+    }
+
+    /// The report.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let place = match (self.op, self.operand) {
+            (Some((op, _)), Some(operand)) => Place::Op(op, Part::Operand(operand)),
+            (Some((op, _)), None) => Place::Op(op, Part::Whole),
+            _ => Place::None,
+        };
+        let diagnostic = Diagnostic::error(place, self.to_string());
+        match &self.kind {
+            FaultKind::Undefined { .. } => {
+                diagnostic.help("`--uninit=poison` or `--uninit=zero` lets the run go on")
+            }
+            FaultKind::Accumulate { .. } => diagnostic
+                .help("the first `matmult` of a group overwrites: leave `accumulate` out there"),
+            FaultKind::Memory { .. } => diagnostic.help("`--max-bytes N` raises the limit"),
+            FaultKind::Steps { .. } => diagnostic.help("`--max-steps N` raises the limit"),
+            _ => diagnostic,
+        }
+    }
+}
+
+/// A fault of an instruction the verifier would have refused.
+pub(crate) fn malformed(what: impl Into<String>) -> Box<Fault> {
+    Fault::new(FaultKind::Malformed { what: what.into() })
+}

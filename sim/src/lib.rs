@@ -1,0 +1,42 @@
+//! The functional simulator of BIR: the oracle every claim of equality rests on.
+//!
+//! * [`Simulation`] – a function lowered once to a flat program, and run on inputs.
+//! * [`Tensor`] – a value with its dtype; [`random`] makes some, [`Difference`] compares two.
+//! * [`npy`] – numpy's files.
+//! * [`Fault`] – what can go wrong, as values with the instruction they belong to.
+//!
+//! The code is the semantics, the same on every machine: activation functions are our own
+//! polynomials, the matrix product is one loop (`product`), sums start from their first element in
+//! the order of the access.
+
+#[cfg(target_endian = "big")]
+compile_error!("memory is little-endian, and rows are used where they lie");
+
+mod alu;
+mod compare;
+mod fault;
+mod func;
+mod lower;
+mod machine;
+mod memory;
+pub mod npy;
+mod ops;
+mod product;
+pub mod random;
+mod rows;
+mod run;
+mod runs;
+mod simd;
+mod stats;
+mod tensor;
+mod tile;
+mod walk;
+
+pub use compare::{Difference, Tolerance, compare};
+pub use fault::{Fault, FaultKind, Run};
+pub use lower::entry;
+pub use ops::NOT_YET;
+pub use run::{Options, Outcome, Port, PortKind, Simulation, Uninit, run};
+pub use simd::Lanes;
+pub use stats::Stats;
+pub use tensor::Tensor;

@@ -1,0 +1,319 @@
+//! Elementwise arithmetic: one or two ALU steps over a tile.
+
+use bir_dialect::bir::num::DType;
+use bir_dialect::bir::space::Engine;
+
+use crate::alu::{Alu, Arg, Binary};
+use crate::fault::{Run, malformed};
+use crate::lower::{Scalar, Site, Task};
+use crate::machine::Machine;
+use crate::rows;
+use crate::tile::Tile;
+use crate::walk::{AnyWalk, Walk};
+
+use super::movement::{assign, volume};
+
+/// The right side of a step.
+#[derive(Clone, Copy)]
+enum Side {
+    Number(f32),
+    /// Position among the sources of the walk.
+    Source(usize),
+}
+
+#[derive(Clone, Copy)]
+struct Stage {
+    op: Alu,
+    side: Side,
+    reverse: bool,
+}
+
+/// `op1(op0(src, a), b)`
+struct Chain {
+    walk: AnyWalk,
+    stages: [Option<Stage>; 2],
+    bytes: u64,
+}
+
+impl Task for Chain {
+    fn run(&self, m: &mut Machine) -> Run<()> {
+        let [first, second] = &self.stages;
+        self.walk.map(m, |lanes, out, args| {
+            let mut value = args[0];
+            for stage in [first, second].into_iter().flatten() {
+                let side = match stage.side {
+                    Side::Number(number) => Arg::Splat(number),
+                    Side::Source(at) => args[at],
+                };
+                let (a, b) = if stage.reverse {
+                    (side, value)
+                } else {
+                    (value, side)
+                };
+                lanes.run(Binary {
+                    op: stage.op,
+                    out: &mut *out,
+                    a,
+                    b,
+                });
+                value = Arg::Own;
+            }
+            if first.is_none() && second.is_none() {
+                assign(out, value);
+            }
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// Builds a chain; sides that are tiles become sources behind `src`.
+fn chain(
+    dst: Tile,
+    src: Tile,
+    steps: [Option<(Alu, Option<Scalar>, bool)>; 2],
+) -> Run<Box<dyn Task>> {
+    let mut tiles = vec![dst, src];
+    let mut stages = [None, None];
+    for (stage, step) in stages.iter_mut().zip(steps) {
+        let Some((op, side, reverse)) = step else {
+            continue;
+        };
+        if op == Alu::Bypass {
+            continue;
+        }
+        let side = match side {
+            None if op.is_unary() => Side::Number(0.0),
+            None => return Err(malformed("an operand of two-sided arithmetic is missing")),
+            Some(Scalar::Number(number)) => Side::Number(number),
+            Some(Scalar::Tile(tile)) => {
+                tiles.push(tile);
+                Side::Source(tiles.len() - 2)
+            }
+        };
+        *stage = Some(Stage {
+            op,
+            side,
+            reverse: reverse && !op.is_unary(),
+        });
+    }
+    let bytes = tiles.iter().map(volume).sum();
+    Ok(Box::new(Chain {
+        walk: AnyWalk::new(tiles)?,
+        stages,
+        bytes,
+    }))
+}
+
+/// The same on integers: exact and wrapping, or on bits.
+struct Ints<const K: usize> {
+    walk: Walk<K>,
+    stages: [Option<IntStage>; 2],
+}
+
+#[derive(Clone, Copy)]
+struct IntStage {
+    op: Alu,
+    /// A number, or the second source.
+    side: Option<i64>,
+    reverse: bool,
+}
+
+impl<const K: usize> Task for Ints<K> {
+    fn run(&self, m: &mut Machine) -> Run<()> {
+        let dtype = self.walk.tiles[1].dtype;
+        let signed = dtype.integer_range().is_some_and(|(low, _)| low < 0);
+        let bits = dtype.bits();
+        self.walk.map_ints(m, |values, others| {
+            for stage in self.stages.iter().flatten() {
+                for (value, &other) in values.iter_mut().zip(others) {
+                    let side = stage.side.unwrap_or(other);
+                    let (a, b) = if stage.reverse {
+                        (side, *value)
+                    } else {
+                        (*value, side)
+                    };
+                    *value = stage.op.apply_int(a, b, bits, signed);
+                }
+            }
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.walk.tiles.iter().map(volume).sum()
+    }
+}
+
+/// Adds the rows of a tile to the vector engine's accumulator, once it is written.
+struct AndSum {
+    task: Box<dyn Task>,
+    dst: Tile,
+}
+
+impl Task for AndSum {
+    fn run(&self, m: &mut Machine) -> Run<()> {
+        self.task.run(m)?;
+        let at = m.at(&self.dst)?;
+        for p in 0..self.dst.partitions {
+            let Machine {
+                mem,
+                scratch,
+                lanes,
+                ..
+            } = &mut *m;
+            rows::load(
+                *lanes,
+                mem,
+                &self.dst,
+                at,
+                (p, 1),
+                &mut scratch.out,
+                &mut scratch.spare,
+            );
+            let row = &scratch.out[..self.dst.elements];
+            let sum = row[1..].iter().fold(row[0], |sum, &x| sum + x);
+            let sum = m.dve.get(p).map_or(sum, |before| before + sum);
+            m.dve.set(p, crate::alu::quiet(sum));
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.task.bytes()
+    }
+}
+
+fn is_word(dtype: DType) -> bool {
+    matches!(dtype, DType::I32 | DType::U32)
+}
+
+fn no_bits(op: Alu) -> Run<Alu> {
+    if op.is_bitvec() {
+        return Err(malformed("bit operations and arithmetic do not mix"));
+    }
+    Ok(op)
+}
+
+pub(super) fn tensor_tensor(site: &Site<'_>) -> Run<Box<dyn Task>> {
+    let (dst, lhs, rhs) = (site.tile("dst")?, site.tile("lhs")?, site.tile("rhs")?);
+    let op = site.alu("op")?;
+    let words = [&dst, &lhs, &rhs].iter().all(|tile| is_word(tile.dtype));
+    let exact = words && site.engine() == Some(Engine::Pool);
+    let result = dst.clone();
+    let task: Box<dyn Task> = if exact || op.is_bitvec() {
+        let walk = Walk::new([dst, lhs, rhs])?;
+        let stage = IntStage {
+            op,
+            side: None,
+            reverse: false,
+        };
+        Box::new(Ints {
+            walk,
+            stages: [Some(stage), None],
+        })
+    } else {
+        chain(dst, lhs, [Some((op, Some(Scalar::Tile(rhs)), false)), None])?
+    };
+    Ok(if site.flag("accumulate") {
+        Box::new(AndSum { task, dst: result })
+    } else {
+        task
+    })
+}
+
+pub(super) fn tensor_scalar(site: &Site<'_>) -> Run<Box<dyn Task>> {
+    let (dst, src) = (site.tile("dst")?, site.tile("src")?);
+    let (op0, op1) = (site.alu("op0")?, site.maybe_alu("op1")?);
+    let bitwise = op0.is_bitvec() || op1.is_some_and(Alu::is_bitvec);
+    if bitwise {
+        return scalar_ints(site, dst, src, op0, op1);
+    }
+    chain(
+        dst,
+        src,
+        [
+            Some((op0, site.scalar("operand0")?, site.flag("reverse0"))),
+            match op1 {
+                Some(op) => Some((op, site.scalar("operand1")?, site.flag("reverse1"))),
+                None => None,
+            },
+        ],
+    )
+}
+
+fn scalar_ints(
+    site: &Site<'_>,
+    dst: Tile,
+    src: Tile,
+    op0: Alu,
+    op1: Option<Alu>,
+) -> Run<Box<dyn Task>> {
+    let mut tile = None;
+    let mut stages = [None, None];
+    let roles = [
+        ("operand0", "reverse0", Some(op0)),
+        ("operand1", "reverse1", op1),
+    ];
+    for (stage, (role, reverse, op)) in stages.iter_mut().zip(roles) {
+        let Some(op) = op else { continue };
+        let mut side = site.literal_int(role);
+        if let Some(found) = site.maybe_tile(role)? {
+            if tile.replace(found).is_some() {
+                return Err(malformed(
+                    "only one scalar of integer arithmetic may be a tile",
+                ));
+            }
+        } else if side.is_none() {
+            if !op.is_unary() {
+                return Err(malformed(format!("`{role}` is no integer")));
+            }
+            side = Some(0);
+        }
+        *stage = Some(IntStage {
+            op,
+            side,
+            reverse: site.flag(reverse) && !op.is_unary(),
+        });
+    }
+    Ok(match tile {
+        Some(tile) => Box::new(Ints {
+            walk: Walk::new([dst, src, tile])?,
+            stages,
+        }),
+        None => Box::new(Ints {
+            walk: Walk::new([dst, src])?,
+            stages,
+        }),
+    })
+}
+
+pub(super) fn tensor_scalar_addr(site: &Site<'_>) -> Run<Box<dyn Task>> {
+    let (dst, src) = (site.tile("dst")?, site.tile("src")?);
+    scalar_ints(site, dst, src, site.alu("op0")?, site.maybe_alu("op1")?)
+}
+
+pub(super) fn scalar_tensor_tensor(site: &Site<'_>) -> Run<Box<dyn Task>> {
+    let (op0, op1) = (no_bits(site.alu("op0")?)?, no_bits(site.alu("op1")?)?);
+    chain(
+        site.tile("dst")?,
+        site.tile("src")?,
+        [
+            Some((op0, site.scalar("scalar")?, site.flag("reverse0"))),
+            Some((
+                op1,
+                Some(Scalar::Tile(site.tile("other")?)),
+                site.flag("reverse1"),
+            )),
+        ],
+    )
+}
+
+pub(super) fn reciprocal(site: &Site<'_>) -> Run<Box<dyn Task>> {
+    chain(
+        site.tile("dst")?,
+        site.tile("src")?,
+        [Some((Alu::Reciprocal, None, false)), None],
+    )
+}

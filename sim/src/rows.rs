@@ -1,0 +1,206 @@
+//! Partition by partition execution: whole rows of a tile to f32 scratch and back.
+
+use crate::fault::{Fault, FaultKind, Run};
+use crate::machine::Machine;
+use crate::memory::Memory;
+use crate::runs::{self, Spaced};
+use crate::simd::Lanes;
+use crate::tile::{Odometer, Step, Tile};
+
+/// Rows handled together where a sum runs along each.
+pub(crate) const GROUP: usize = 8;
+
+/// The inner run of a row, and the levels around it.
+fn split(tile: &Tile) -> (&[Step], Step) {
+    match tile.levels.split_last() {
+        Some((inner, outer)) => (outer, *inner),
+        None => (
+            &[],
+            Step {
+                bytes: tile.size as i64,
+                count: 1,
+            },
+        ),
+    }
+}
+
+fn each_run(
+    tile: &Tile,
+    at: usize,
+    first: usize,
+    count: usize,
+    mut body: impl FnMut(usize, Spaced),
+) {
+    let (outer, inner) = split(tile);
+    let pitch = tile.home.pitch;
+    let spaced = |at: i64, count: usize, step: i64| Spaced {
+        at: at as usize,
+        step,
+        count,
+        dtype: tile.dtype,
+        size: tile.size,
+    };
+    // Rows that continue one another are one run.
+    if outer.is_empty() && inner.bytes * inner.count as i64 == pitch as i64 {
+        let start = (at + first * pitch) as i64;
+        body(0, spaced(start, inner.count * count, inner.bytes));
+        return;
+    }
+    for row in 0..count {
+        let start = (at + (first + row) * pitch) as i64;
+        let mut element = row * tile.elements;
+        if outer.is_empty() {
+            body(element, spaced(start, inner.count, inner.bytes));
+            continue;
+        }
+        for offset in Odometer::new(outer.iter().copied().collect()) {
+            body(element, spaced(start + offset, inner.count, inner.bytes));
+            element += inner.count;
+        }
+    }
+}
+
+/// Reads rows `first..first + count` of a tile at `at`, one behind another.
+pub(crate) fn load(
+    lanes: Lanes,
+    mem: &Memory,
+    tile: &Tile,
+    at: usize,
+    rows: (usize, usize),
+    out: &mut Vec<f32>,
+    spare: &mut Vec<u8>,
+) {
+    runs::resize(out, rows.1 * tile.elements);
+    let bytes = mem.bytes();
+    each_run(tile, at, rows.0, rows.1, |element, run| {
+        runs::load(
+            lanes,
+            bytes,
+            &run,
+            &mut out[element..element + run.count],
+            spare,
+        );
+    });
+}
+
+/// Writes rows `first..first + count` of a tile at `at`.
+pub(crate) fn store(
+    lanes: Lanes,
+    mem: &mut Memory,
+    tile: &Tile,
+    at: usize,
+    rows: (usize, usize),
+    from: &[f32],
+    spare: &mut Vec<u8>,
+) {
+    let bytes = mem.bytes_mut();
+    each_run(tile, at, rows.0, rows.1, |element, run| {
+        runs::store(
+            lanes,
+            bytes,
+            &run,
+            &from[element..element + run.count],
+            spare,
+        );
+    });
+}
+
+/// Reads rows as integers.
+pub(crate) fn load_ints(
+    mem: &Memory,
+    tile: &Tile,
+    at: usize,
+    rows: (usize, usize),
+    out: &mut Vec<i64>,
+) {
+    runs::resize(out, rows.1 * tile.elements);
+    let bytes = mem.bytes();
+    each_run(tile, at, rows.0, rows.1, |element, run| {
+        runs::load_ints(bytes, &run, &mut out[element..element + run.count]);
+    });
+}
+
+/// Writes rows of integers.
+pub(crate) fn store_ints(
+    mem: &mut Memory,
+    tile: &Tile,
+    at: usize,
+    rows: (usize, usize),
+    from: &[i64],
+) {
+    let bytes = mem.bytes_mut();
+    each_run(tile, at, rows.0, rows.1, |element, run| {
+        runs::store_ints(bytes, &run, &from[element..element + run.count]);
+    });
+}
+
+/// Packs the bits of rows, one behind another.
+pub(crate) fn pack(mem: &Memory, tile: &Tile, at: usize, rows: (usize, usize), out: &mut Vec<u8>) {
+    runs::resize(out, rows.1 * tile.elements * tile.size);
+    let bytes = mem.bytes();
+    each_run(tile, at, rows.0, rows.1, |element, run| {
+        let from = element * run.size;
+        runs::pack(bytes, &run, &mut out[from..from + run.count * run.size]);
+    });
+}
+
+/// Writes the bits of rows that lie one behind another.
+pub(crate) fn unpack(mem: &mut Memory, tile: &Tile, at: usize, rows: (usize, usize), from: &[u8]) {
+    let bytes = mem.bytes_mut();
+    each_run(tile, at, rows.0, rows.1, |element, run| {
+        let start = element * run.size;
+        runs::unpack(bytes, &run, &from[start..start + run.count * run.size]);
+    });
+}
+
+impl Machine {
+    /// Where a source starts, all of it defined.
+    #[inline]
+    pub(crate) fn source(&self, tile: &Tile) -> Run<usize> {
+        let at = self.at(tile)?;
+        self.check_defined(tile, at)?;
+        Ok(at)
+    }
+
+    /// How many rows to handle at once, so that sources are read before the destination is written.
+    pub(crate) fn group(&self, dst: (&Tile, usize), sources: &[(&Tile, usize)]) -> usize {
+        let clash = sources.iter().any(|&(src, at)| {
+            src.may_overlap(at, dst.0, dst.1)
+                && !(src.partitions == dst.0.partitions
+                    && src.home == dst.0.home
+                    && at / src.home.pitch.max(1) == dst.1 / dst.0.home.pitch.max(1))
+        });
+        if clash {
+            dst.0.partitions.max(1)
+        } else {
+            GROUP
+        }
+    }
+
+    /// A fault that names where an index was read.
+    pub(crate) fn bad_index(
+        &self,
+        tile: &Tile,
+        table: &Tile,
+        index: i64,
+        reader: String,
+        rows: u64,
+    ) -> Box<Fault> {
+        Fault::of_operand(
+            FaultKind::Index {
+                index,
+                reader,
+                rows,
+                name: self.names[table.location].clone(),
+            },
+            tile.operand,
+        )
+    }
+}
+
+/// Pieces of `total` rows, `group` at a time.
+pub(crate) fn groups(total: usize, group: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..total)
+        .step_by(group.max(1))
+        .map(move |first| (first, group.min(total - first)))
+}

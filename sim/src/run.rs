@@ -1,0 +1,452 @@
+//! Running a function.
+
+use std::collections::BTreeMap;
+
+use bir_dialect::bir::num::DType;
+use bir_dialect::bir::space::Space;
+use bir_dialect::bir::view::OpView;
+use bir_dialect::ir::{Ir, Op};
+
+use crate::fault::{Fault, FaultKind, Run};
+use crate::lower::{Bound, Inst, Location, LocationKind, Program, entry, lower};
+use crate::machine::Machine;
+use crate::memory::Memory;
+use crate::simd::Lanes;
+use crate::stats::Stats;
+use crate::tensor::{Tensor, shape_text};
+
+/// What reading an undefined byte does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Uninit {
+    /// Ends the run.
+    #[default]
+    Error,
+    /// Gives NaN for floats and bytes `0xA5` for the rest.
+    Poison,
+    /// Gives zeros.
+    Zero,
+}
+
+/// How a function is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Most bytes all locations may have together.
+    pub max_bytes: u64,
+    /// Most instructions executed.
+    pub max_steps: u64,
+    /// What reading an undefined byte does.
+    pub uninit: Uninit,
+    /// The instruction set used; results do not depend on it.
+    pub lanes: Lanes,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            max_bytes: 8 << 30,
+            max_steps: 1 << 40,
+            uninit: Uninit::Error,
+            lanes: Lanes::best(),
+        }
+    }
+}
+
+/// What a port is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortKind {
+    /// A value is given.
+    Input,
+    /// A value results.
+    Output,
+    /// Both.
+    InOut,
+}
+
+/// A location the outside sees.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub kind: PortKind,
+    /// Element type.
+    pub dtype: DType,
+    /// Sizes.
+    pub dims: Vec<u64>,
+}
+
+/// What a run gives.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Every output, in the order of the file.
+    pub outputs: Vec<(String, Tensor)>,
+    /// What was executed.
+    pub stats: Stats,
+}
+
+/// Values by name.
+pub type Inputs = BTreeMap<String, Tensor>;
+
+/// A function ready to run.
+pub struct Simulation<'a> {
+    ir: &'a Ir,
+    program: Program,
+    options: Options,
+}
+
+/// Runs the function of a file once, with default options.
+///
+/// # Errors
+///
+/// Whatever stops the run; see [`FaultKind`].
+pub fn run(ir: &Ir, inputs: &Inputs) -> Run<Outcome> {
+    Simulation::new(ir, Options::default())?.run(inputs, &mut |_| {})
+}
+
+/// Steps between two reports of progress.
+const PROGRESS: u64 = 1 << 12;
+
+impl<'a> Simulation<'a> {
+    /// Lowers the function of a file that has been verified.
+    ///
+    /// # Errors
+    ///
+    /// If the file has no function to run, an op has no semantics, or locations pass the limit.
+    pub fn new(ir: &'a Ir, options: Options) -> Run<Simulation<'a>> {
+        Simulation::of_function(ir, entry(ir)?, options)
+    }
+
+    /// Lowers one function.
+    ///
+    /// # Errors
+    ///
+    /// If an op has no semantics, or locations pass the limit.
+    pub fn of_function(ir: &'a Ir, function: Op, options: Options) -> Run<Simulation<'a>> {
+        let program = lower(ir, function, options.max_bytes)?;
+        Ok(Simulation {
+            ir,
+            program,
+            options,
+        })
+    }
+
+    /// The locations the outside sees, in the order of the file.
+    pub fn ports(&self) -> impl Iterator<Item = Port> + '_ {
+        self.program.locations.iter().filter_map(|location| {
+            let kind = match location.kind {
+                LocationKind::Input => PortKind::Input,
+                LocationKind::Output => PortKind::Output,
+                LocationKind::InOut => PortKind::InOut,
+                LocationKind::Internal | LocationKind::Const => return None,
+            };
+            Some(Port {
+                name: location.name.clone(),
+                kind,
+                dtype: location.dtype,
+                dims: location.dims.clone(),
+            })
+        })
+    }
+
+    /// Runs it. `progress` hears the number of steps now and then.
+    ///
+    /// # Errors
+    ///
+    /// Whatever stops the run; see [`FaultKind`].
+    pub fn run(&self, inputs: &Inputs, progress: &mut dyn FnMut(u64)) -> Run<Outcome> {
+        let program = &self.program;
+        let mut mem = Memory::new(&program.regions);
+        mem.checked = self.options.uninit == Uninit::Error;
+        self.fill(&mut mem, inputs)?;
+        let names = program
+            .locations
+            .iter()
+            .map(|location| location.name.clone())
+            .collect();
+        let mut machine = Machine::new(
+            mem,
+            program.registers,
+            self.options.lanes,
+            program.target,
+            names,
+        );
+        let mut executed = vec![0u64; program.insts.len()];
+        let steps = execute(
+            program,
+            &mut machine,
+            self.options.max_steps,
+            &mut executed,
+            progress,
+        )?;
+        let outputs = self.outputs(&machine)?;
+        Ok(Outcome {
+            outputs,
+            stats: self.stats(&executed, steps),
+        })
+    }
+
+    /// Values of inputs, constants, and poison.
+    fn fill(&self, mem: &mut Memory, inputs: &Inputs) -> Run<()> {
+        let bad = |what: String| Fault::new(FaultKind::Input(what));
+        if self.options.uninit == Uninit::Poison {
+            for location in &self.program.locations {
+                poison(mem, location);
+            }
+        }
+        for location in &self.program.locations {
+            match location.kind {
+                LocationKind::Input | LocationKind::InOut => {
+                    let name = &location.name;
+                    let tensor = inputs
+                        .get(name)
+                        .ok_or_else(|| bad(format!("no value is given for input `%{name}`")))?;
+                    if tensor.dtype != location.dtype || tensor.dims != location.dims {
+                        return Err(bad(format!(
+                            "the value given for input `%{name}` is {}, expected {}",
+                            tensor.shape_text(),
+                            shape_text(&location.dims, location.dtype)
+                        )));
+                    }
+                    if tensor.bytes.len() != location.bytes() {
+                        return Err(bad(format!(
+                            "the value given for input `%{name}` is cut short"
+                        )));
+                    }
+                    put(mem, location, &tensor.bytes);
+                }
+                LocationKind::Const => {
+                    if let Some(hex) = location.value {
+                        let bytes = unhex(self.ir.ctx.text(hex));
+                        let size = location.dtype.size_bytes() as usize;
+                        if bytes.len() == location.bytes() {
+                            put(mem, location, &bytes);
+                        } else if bytes.len() == size {
+                            put(mem, location, &bytes.repeat(location.bytes() / size));
+                        }
+                    }
+                }
+                LocationKind::Internal | LocationKind::Output => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn outputs(&self, machine: &Machine) -> Run<Vec<(String, Tensor)>> {
+        let mut outputs = Vec::new();
+        for location in &self.program.locations {
+            if !matches!(location.kind, LocationKind::Output | LocationKind::InOut) {
+                continue;
+            }
+            if self.options.uninit != Uninit::Zero {
+                written(&machine.mem, location)?;
+            }
+            let bytes = machine.mem.bytes();
+            let home = &location.home;
+            let mut out = Vec::with_capacity(location.bytes());
+            for p in 0..home.partitions {
+                let from = home.start + p * home.pitch;
+                out.extend_from_slice(&bytes[from..from + home.row]);
+            }
+            let tensor = Tensor {
+                dtype: location.dtype,
+                dims: location.dims.clone(),
+                bytes: out,
+            };
+            outputs.push((location.name.clone(), tensor));
+        }
+        Ok(outputs)
+    }
+
+    fn stats(&self, executed: &[u64], steps: u64) -> Stats {
+        let mut stats = Stats {
+            steps,
+            ..Stats::default()
+        };
+        let program = &self.program;
+        for (at, &count) in executed.iter().enumerate().filter(|(_, count)| **count > 0) {
+            if let Inst::Run(task) = &program.insts[at] {
+                let engine = OpView::new(self.ir, program.ops[at]).engine();
+                let engine = engine.map_or("none", |engine| engine.name());
+                *stats
+                    .executed
+                    .entry((engine, program.codes[at].def().name))
+                    .or_default() += count;
+                *stats.bytes.entry(engine).or_default() += count.saturating_mul(task.bytes());
+            }
+        }
+        for location in &program.locations {
+            let row = location.home.row as u64;
+            let placed = location.home.pitch != location.home.row;
+            let total = match location.space {
+                Space::Dram => &mut stats.dram_bytes,
+                Space::Sbuf => &mut stats.sbuf_bytes,
+                Space::Psum => &mut stats.psum_bytes,
+            };
+            if placed {
+                let region = location.home.region;
+                let start = location.home.start - self.region_start(region);
+                *total = (*total).max((start % location.home.pitch) as u64 + row);
+            } else {
+                *total += row;
+            }
+        }
+        stats
+    }
+
+    fn region_start(&self, region: usize) -> usize {
+        Memory::arena_bytes(
+            self.program.regions[..region]
+                .iter()
+                .map(|&(bytes, _)| bytes as u64),
+        ) as usize
+    }
+}
+
+/// The run itself; the number of steps.
+fn execute(
+    program: &Program,
+    m: &mut Machine,
+    max_steps: u64,
+    executed: &mut [u64],
+    progress: &mut dyn FnMut(u64),
+) -> Run<u64> {
+    let mut pc = 0usize;
+    let mut steps = 0u64;
+    let value = |m: &Machine, bound: Bound| match bound {
+        Bound::Number(number) => number,
+        Bound::Register(slot) => i64::from(m.regs[slot as usize] as i32),
+    };
+    loop {
+        steps += 1;
+        if steps > max_steps {
+            let at = program.ops[pc];
+            let name = program.codes[pc].def().name;
+            return Err(Fault::new(FaultKind::Steps { limit: max_steps }).at(at, name));
+        }
+        if steps.is_multiple_of(PROGRESS) {
+            progress(steps);
+        }
+        executed[pc] += 1;
+        match &program.insts[pc] {
+            Inst::Run(task) => {
+                if let Err(fault) = task.run(m) {
+                    return Err(fault.at(program.ops[pc], program.codes[pc].def().name));
+                }
+                pc += 1;
+            }
+            &Inst::Enter {
+                index,
+                end,
+                lower,
+                upper,
+                exit,
+            } => {
+                let (lower, upper) = (value(m, lower), value(m, upper));
+                m.regs[index as usize] = lower;
+                m.regs[end as usize] = upper;
+                pc = if lower < upper { pc + 1 } else { exit as usize };
+            }
+            &Inst::Next {
+                index,
+                end,
+                step,
+                body,
+            } => {
+                let next = m.regs[index as usize].checked_add(step);
+                let more = next.filter(|&next| next < m.regs[end as usize]);
+                pc = match more {
+                    Some(next) => {
+                        m.regs[index as usize] = next;
+                        body as usize
+                    }
+                    None => pc + 1,
+                };
+            }
+            &Inst::Jump(to) => pc = to as usize,
+            &Inst::Branch {
+                register,
+                zero,
+                other,
+            } => {
+                let taken = m.regs[register as usize] as u32 != 0;
+                pc = if taken { other } else { zero } as usize;
+            }
+            Inst::Stop => return Ok(steps),
+            Inst::Nothing => pc += 1,
+        }
+    }
+}
+
+/// Writes a whole location.
+fn put(mem: &mut Memory, location: &Location, bytes: &[u8]) {
+    let home = &location.home;
+    if home.pitch == home.row {
+        let range = home.start..home.start + bytes.len();
+        mem.bytes_mut()[range.clone()].copy_from_slice(bytes);
+        if !range.is_empty() {
+            mem.mark(home.region, range);
+        }
+        return;
+    }
+    for (p, row) in bytes.chunks_exact(home.row.max(1)).enumerate() {
+        let from = home.start + p * home.pitch;
+        mem.bytes_mut()[from..from + home.row].copy_from_slice(row);
+        mem.mark(home.region, from..from + home.row);
+    }
+}
+
+fn poison(mem: &mut Memory, location: &Location) {
+    let pattern: Vec<u8> = match location
+        .dtype
+        .float_format()
+        .and_then(|format| format.nan())
+    {
+        Some(nan) => nan.to_le_bytes()[..location.dtype.size_bytes() as usize].to_vec(),
+        None => vec![0xa5; location.dtype.size_bytes() as usize],
+    };
+    let home = &location.home;
+    for p in 0..home.partitions {
+        let from = home.start + p * home.pitch;
+        for element in mem.bytes_mut()[from..from + home.row].chunks_exact_mut(pattern.len()) {
+            element.copy_from_slice(&pattern);
+        }
+    }
+}
+
+/// Checks that an output is written in full.
+fn written(mem: &Memory, location: &Location) -> Run<()> {
+    let home = &location.home;
+    let missing = (0..home.partitions).find_map(|p| {
+        let from = home.start + p * home.pitch;
+        mem.first_undefined(home.region, from..from + home.row)
+            .map(|at| (p, at - from))
+    });
+    let Some((partition, byte)) = missing else {
+        return Ok(());
+    };
+    let size = location.dtype.size_bytes() as usize;
+    let location_text = if home.partitions > 1 {
+        format!(
+            "partition {partition}, element {} of `%{}`",
+            byte / size,
+            location.name
+        )
+    } else {
+        format!("element {} of `%{}`", byte / size, location.name)
+    };
+    let mut fault = Fault::new(FaultKind::Output {
+        location: location_text,
+    });
+    fault.op = Some((location.op, "alloc"));
+    Err(fault)
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digit = |c: u8| char::from(c).to_digit(16).unwrap_or(0) as u8;
+    text.as_bytes()
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .map(|&[high, low]| digit(high) << 4 | digit(low))
+        .collect()
+}

@@ -1,0 +1,24 @@
+"""Arrays that are wrong in every way, for errors.test: files.py DIR"""
+
+import pathlib
+import sys
+
+import numpy as np
+
+out = pathlib.Path(sys.argv[1])
+out.mkdir(parents=True, exist_ok=True)
+good = np.arange(32, dtype=np.float32).reshape(4, 8)
+np.save(out / "good.npy", good)
+np.save(out / "fortran.npy", np.asfortranarray(good))
+np.save(out / "shape.npy", good.reshape(8, 4))
+np.save(out / "dtype.npy", good.astype(np.float64))
+np.save(out / "int.npy", good.astype(np.int32))
+np.save(out / "big-endian.npy", good.astype(">f4"))
+np.save(out / "strings.npy", np.array(["a"]))
+(out / "truncated.npy").write_bytes((out / "good.npy").read_bytes()[:-5])
+(out / "header.npy").write_bytes((out / "good.npy").read_bytes()[:20])
+(out / "text.npy").write_text("hello")
+np.savez(out / "good.npz", x=good)
+np.savez(out / "unknown.npz", z=good)
+huge = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776, 8), }".ljust(117) + b"\n"
+(out / "huge.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(huge).to_bytes(2, "little") + huge)
