@@ -78,35 +78,44 @@ impl Output {
         }
     }
 
-    /// Writes a result: to a temporary file beside the target, which is then renamed.
+    /// Writes results with a separator between them: to a temporary file beside the target, which is then renamed.
     ///
     /// The error is a message that names the file. A closed pipe is no error.
-    pub fn write(&self, text: &str) -> Result<(), String> {
-        match self {
-            Output::Stdout => {
-                let mut out = io::stdout().lock();
-                match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                    Err(error) => Err(format!("cannot write to standard output: {error}")),
-                    Ok(()) => Ok(()),
+    pub fn write(&self, parts: &[impl AsRef<str>], separator: &str) -> Result<(), String> {
+        let write = |out: &mut dyn io::Write| -> io::Result<()> {
+            for (i, part) in parts.iter().enumerate() {
+                if i > 0 {
+                    out.write_all(separator.as_bytes())?;
                 }
+                out.write_all(part.as_ref().as_bytes())?;
             }
-            Output::File(path) => write_file(path, text)
+            out.flush()
+        };
+        match self {
+            Output::Stdout => match write(&mut io::stdout().lock()) {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                Err(error) => Err(format!("cannot write to standard output: {error}")),
+                Ok(()) => Ok(()),
+            },
+            Output::File(path) => write_file(path, write)
                 .map_err(|error| format!("cannot write `{}`: {error}", path.display())),
         }
     }
 }
 
-fn write_file(path: &Path, text: &str) -> io::Result<()> {
+fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> io::Result<()> {
     // Devices and pipes cannot be replaced by a rename.
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        return fs::write(path, text);
+        return write(&mut fs::OpenOptions::new().write(true).open(path)?);
     }
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
+    write(&mut file)?;
     file.as_file().sync_data()?;
     // Temporary files are private; a result has the permissions an ordinary file would have.
     if let Ok(meta) = fs::metadata(path) {

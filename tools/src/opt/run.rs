@@ -28,7 +28,7 @@ pub(super) fn run(
     command_line: &[OsString],
 ) -> Result<(), Failure> {
     let output = Output::new(&args.output);
-    let stop = |text: &str| output.write(text).map_err(Failure::message);
+    let stop = |text: &str| output.write(&[text], "").map_err(Failure::message);
     if let Some(shell) = args.manual.completions {
         return stop(&completions(shell));
     }
@@ -140,12 +140,14 @@ fn run_over(args: &Args, pipeline: &Pipeline, input: &Input) -> Result<(), Failu
     let write = all_well || (args.testing.split_input_file && matches!(output, Output::Stdout));
     if write && !args.testing.verify_diagnostics && !args.printing.no_output {
         output
-            .write(&results.join("// -----\n"))
+            .write(&results, "// -----\n")
             .map_err(Failure::message)?;
     }
     if all_well {
         for (path, text) in &run.files {
-            Output::new(path).write(text).map_err(Failure::message)?;
+            Output::new(path)
+                .write(&[text], "")
+                .map_err(Failure::message)?;
         }
     }
     run.manager.finish(&mut StandardError);

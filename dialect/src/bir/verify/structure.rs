@@ -447,10 +447,8 @@ impl Verifier<'_> {
         let mut above: HashSet<u32> = HashSet::new();
         let mut all_above = true;
         for op in ir.walk_op(function) {
-            let Some(words) = ir.words_cell(program::COL_DEPS, op) else {
-                continue;
-            };
             let own = ir.int_cell(program::COL_ID, op);
+            let words = ir.words_cell(program::COL_DEPS, op).unwrap_or(&[]);
             for dep in words.iter().map(|&word| Dep::from_word(word)) {
                 // What a set stands for is checked where the set is.
                 if dep.set {
