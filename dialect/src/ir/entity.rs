@@ -10,9 +10,11 @@ macro_rules! entities {
 
         impl $name {
             /// "No handle", as stored; the public interface says `Option` instead.
+            #[allow(dead_code)] // not every kind of handle is ever absent
             pub(crate) const NONE: $name = $name(u32::MAX);
 
             /// The handle of the table row `index`.
+            #[allow(dead_code)] // not every kind of handle is made from a row
             pub(crate) fn new(index: usize) -> $name {
                 debug_assert!(index < u32::MAX as usize);
                 $name(index as u32)

@@ -620,11 +620,7 @@ impl<'s> Builder<'_, 's> {
     }
 
     /// Constant and terms of a sum; equal indices are joined.
-    fn affine(
-        &mut self,
-        affine: &'s AffineRecipe,
-        indices: &mut Indices,
-    ) -> Res<(i64, SmallVec<[(u8, i64); 2]>)> {
+    fn affine(&mut self, affine: &'s AffineRecipe, indices: &mut Indices) -> Res<(i64, Terms)> {
         let src = self.src;
         let overflow = || src.fail(&affine.span, "index expression does not fit 64 bits");
         let mut constant = 0i64;
@@ -723,7 +719,7 @@ impl<'s> Builder<'_, 's> {
                     };
                     return src.fail(&operand.span, message);
                 }
-                if let Some((start, end)) = window {
+                if let Some((start, end)) = window.as_deref() {
                     let (start, terms) = self.affine(start, indices)?;
                     let count = match end {
                         WindowEnd::Length(len) => src.int(*len),
@@ -1149,12 +1145,15 @@ struct View<'a> {
     dims: &'a [u64],
 }
 
+/// Index numbers and their coefficients.
+type Terms = SmallVec<[(u8, i64); 2]>;
+
 /// One slice, evaluated.
 struct Slice {
     start: i64,
     count: u64,
     step: i64,
-    terms: SmallVec<[(u8, i64); 2]>,
+    terms: Terms,
 }
 
 /// The location an `alloc` defines, as its constant data must match it.

@@ -575,7 +575,7 @@ impl<'a> Compiler<'a> {
     fn raw(&self, pair: Pair<'_, Rule>, mut recast: Option<DType>) -> Res<AccessRecipe> {
         let mut window = None;
         let mut offset = AffineRecipe::default();
-        let mut pairs = SmallVec::new();
+        let mut pairs = Vec::new();
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::recast => {
@@ -593,7 +593,7 @@ impl<'a> Compiler<'a> {
                             true => WindowEnd::Length(end),
                             false => WindowEnd::End(end),
                         };
-                        window = Some((start, end));
+                        window = Some(Box::new((start, end)));
                     }
                 }
                 Rule::offset => {
@@ -612,7 +612,7 @@ impl<'a> Compiler<'a> {
         Ok(AccessRecipe::Raw {
             recast,
             window,
-            offset,
+            offset: Box::new(offset),
             pairs,
         })
     }

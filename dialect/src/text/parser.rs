@@ -800,7 +800,7 @@ impl<'t> Parser<'_, 't> {
         match result {
             Ok(end) => Some(end),
             Err(diagnostic) => {
-                self.report(diagnostic);
+                self.report(*diagnostic);
                 None
             }
         }

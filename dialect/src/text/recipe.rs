@@ -118,9 +118,9 @@ pub(crate) enum AccessRecipe {
     },
     Raw {
         recast: Option<DType>,
-        window: Option<(AffineRecipe, WindowEnd)>,
-        offset: AffineRecipe,
-        pairs: SmallVec<[(IntSrc, IntSrc); 4]>,
+        window: Option<Box<(AffineRecipe, WindowEnd)>>,
+        offset: Box<AffineRecipe>,
+        pairs: Vec<(IntSrc, IntSrc)>,
     },
 }
 

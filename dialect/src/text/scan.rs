@@ -167,7 +167,7 @@ impl Scanned {
         src: &[u8],
         start: usize,
         keep: impl Fn(&[u8]) -> bool,
-    ) -> Result<End, Diagnostic> {
+    ) -> Result<End, Box<Diagnostic>> {
         self.start = start;
         self.shape.clear();
         self.holes.clear();
@@ -247,11 +247,13 @@ impl Scanned {
                 b'"' => {
                     let Some(end) = string_end(src, i) else {
                         self.end = line_end(src, i);
-                        return Err(Diagnostic::error(
-                            Place::Span(i..self.end),
-                            "string is not closed on its line",
-                        )
-                        .help("write line ends inside strings as `\\n`"));
+                        return Err(Box::new(
+                            Diagnostic::error(
+                                Place::Span(i..self.end),
+                                "string is not closed on its line",
+                            )
+                            .help("write line ends inside strings as `\\n`"),
+                        ));
                     };
                     // The name of a generic operation stands first, or behind `=` outside braces.
                     let names_op = i == start
@@ -313,10 +315,10 @@ impl Scanned {
                     };
                     if depth == 0 || stack[depth - 1] != open {
                         self.end = line_end(src, i);
-                        return Err(Diagnostic::error(
+                        return Err(Box::new(Diagnostic::error(
                             Place::Span(i..i + 1),
                             format!("`{}` closes no `{}`", c as char, open as char),
-                        ));
+                        )));
                     }
                     depth -= 1;
                     i += 1;
@@ -347,10 +349,10 @@ impl Scanned {
                 }
                 0..=31 | 127 => {
                     self.end = line_end(src, i);
-                    return Err(Diagnostic::error(
+                    return Err(Box::new(Diagnostic::error(
                         Place::Span(i..i + 1),
                         format!("unexpected control character 0x{c:02x}"),
-                    ));
+                    )));
                 }
                 _ => i += 1,
             }
@@ -360,10 +362,10 @@ impl Scanned {
         if depth > 0 {
             self.end = line_end(src, start);
             let open = stack[depth - 1] as char;
-            return Err(Diagnostic::error(
+            return Err(Box::new(Diagnostic::error(
                 Place::Span(start..self.end),
                 format!("`{open}` is not closed before the end of the file"),
-            ));
+            )));
         }
         if solid > from {
             self.shape.extend_from_slice(&src[from..solid]);
@@ -437,9 +439,9 @@ fn exponent(src: &[u8], at: usize) -> Option<usize> {
     (j > first).then_some(j)
 }
 
-fn too_deep(at: usize) -> Diagnostic {
-    Diagnostic::error(
+fn too_deep(at: usize) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(
         Place::Span(at..at + 1),
         format!("brackets nest deeper than {MAX_DEPTH} in one statement"),
-    )
+    ))
 }
