@@ -6,6 +6,7 @@
 //! * [`diag`] – findings as values.
 
 mod build;
+mod cache;
 mod compile;
 mod dense;
 pub mod diag;
@@ -16,6 +17,7 @@ mod print;
 mod recipe;
 pub mod render;
 mod scan;
+mod scopes;
 
 pub use parser::{ParseOptions, parse};
 pub use print::{PrintOptions, print, print_op};

@@ -7,19 +7,18 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet, HashTable};
-use std::hash::{BuildHasher as _, Hasher as _};
+use hashbrown::HashSet;
 use typed_arena::Arena;
 
 use super::build::{AccessMemos, Builder, Failure, Source};
+use super::cache::Cache;
 use super::compile::{Aliases, Compiler, Tail};
-use super::diag::{Diagnostic, Diagnostics, Part, Place, did_you_mean};
+use super::diag::{Diagnostic, Diagnostics, Part, Place};
 use super::recipe::{LabelRecipe, Opens, Recipe};
 use super::scan::{End, HoleKind, Scanned, line_end, skip_blank};
+use super::scopes::{Label, POISON, Scopes, label_hint};
 use crate::bir::ops::{AttrType, COMMON_ATTRS, OPS, OpCode};
-use crate::bir::types::is_index;
-use crate::ir::{Block, Comment, Cursor, Def, Ir, NewOp, Op, Region, Str, Type, Value};
+use crate::ir::{Block, Comment, Cursor, Ir, Op, Str, Type, Value};
 
 /// How to read.
 #[derive(Clone, Copy, Debug)]
@@ -111,57 +110,6 @@ struct Frame {
     regions_done: usize,
 }
 
-/// Recipes by shape.
-#[derive(Default)]
-struct Cache<'a> {
-    table: HashTable<CacheEntry<'a>>,
-    shapes: Vec<u8>,
-    state: FixedState,
-}
-
-struct CacheEntry<'a> {
-    hash: u64,
-    start: u32,
-    len: u32,
-    recipe: &'a Recipe,
-}
-
-/// Shapes kept at most: beyond that, text repeats too little for the cache to help.
-const MAX_SHAPES: usize = 1 << 16;
-/// Bytes of shapes kept at most.
-const MAX_SHAPE_BYTES: usize = 1 << 26;
-
-impl<'a> Cache<'a> {
-    fn hash(&self, shape: &[u8]) -> u64 {
-        let mut hasher = self.state.build_hasher();
-        hasher.write(shape);
-        hasher.finish()
-    }
-
-    fn find(&self, hash: u64, shape: &[u8]) -> Option<&'a Recipe> {
-        self.table
-            .find(hash, |entry| {
-                let start = entry.start as usize;
-                entry.hash == hash && &self.shapes[start..start + entry.len as usize] == shape
-            })
-            .map(|entry| entry.recipe)
-    }
-
-    fn insert(&mut self, hash: u64, shape: &[u8], recipe: &'a Recipe) {
-        if self.table.len() >= MAX_SHAPES || self.shapes.len() + shape.len() > MAX_SHAPE_BYTES {
-            return;
-        }
-        let entry = CacheEntry {
-            hash,
-            start: self.shapes.len() as u32,
-            len: shape.len() as u32,
-            recipe,
-        };
-        self.shapes.extend_from_slice(shape);
-        self.table.insert_unique(hash, entry, |entry| entry.hash);
-    }
-}
-
 /// Strings the dialect gives meaning to; all others are free text.
 static MEANINGFUL: LazyLock<HashSet<&'static [u8]>> = LazyLock::new(|| {
     OPS.iter()
@@ -175,257 +123,6 @@ static MEANINGFUL: LazyLock<HashSet<&'static [u8]>> = LazyLock::new(|| {
         .map(|word| word.as_bytes())
         .collect()
 });
-
-const POISON: Value = Value(u32::MAX - 1);
-
-/// What names stand for.
-#[derive(Default)]
-pub(crate) struct Scopes {
-    /// By interned name.
-    values: Vec<Value>,
-    undo: Vec<(Str, Value)>,
-    marks: Vec<usize>,
-    /// Names used before their definition, with the stand-in values.
-    pending: Vec<Pending>,
-    blocks: HashMap<(Region, Str), usize>,
-    labels: Vec<Label>,
-    region: Option<Region>,
-}
-
-struct Pending {
-    name: Str,
-    value: Value,
-    place: Place,
-    text: String,
-}
-
-struct Label {
-    region: Region,
-    block: Block,
-    name: Str,
-    defined: bool,
-    place: Place,
-}
-
-impl Scopes {
-    fn get(&self, name: Str) -> Value {
-        self.values
-            .get(name.index())
-            .copied()
-            .unwrap_or(Value::NONE)
-    }
-
-    fn set(&mut self, name: Str, value: Value) {
-        if self.values.len() <= name.index() {
-            self.values.resize(name.index() + 1, Value::NONE);
-        }
-        self.undo.push((name, self.values[name.index()]));
-        self.values[name.index()] = value;
-    }
-
-    /// The value a name stands for.
-    pub(crate) fn lookup(
-        &mut self,
-        ir: &mut Ir,
-        name: Str,
-        ty: Option<Type>,
-        may_be_later: bool,
-        place: impl FnOnce() -> (Place, String),
-    ) -> Result<Value, Failure> {
-        let value = self.get(name);
-        if value == POISON {
-            return Err(None);
-        }
-        if value != Value::NONE {
-            return Ok(value);
-        }
-        let (place, text) = place();
-        if !may_be_later {
-            return Err(Some(Box::new(self.unknown(ir, &text, place))));
-        }
-        let ty = match ty {
-            Some(ty) => ty,
-            None => crate::bir::types::reg_type(&mut ir.ctx, crate::bir::num::DType::I32),
-        };
-        let stand_in = ir.ctx.op_name("builtin.unresolved");
-        let op = ir.create(NewOp {
-            results: &[ty],
-            ..NewOp::new(stand_in)
-        });
-        let Some(value) = ir.result(op) else {
-            return Err(None);
-        };
-        self.set(name, value);
-        self.pending.push(Pending {
-            name,
-            value,
-            place,
-            text,
-        });
-        Ok(value)
-    }
-
-    fn unknown(&self, ir: &Ir, text: &str, place: Place) -> Diagnostic {
-        let known = self
-            .undo
-            .iter()
-            .filter(|&&(name, _)| !matches!(self.get(name), Value::NONE | POISON))
-            .map(|&(name, _)| ir.ctx.text(name));
-        if let Some(finding) = self.ended_loop(ir, text, &place) {
-            return finding;
-        }
-        let help = super::diag::nearest(text, known).map(|near| format!("did you mean `%{near}`?"));
-        Diagnostic::error(place, format!("unknown value `%{text}`")).maybe_help(help)
-    }
-
-    /// The finding for a name that was the index of a loop that does not enclose the use.
-    fn ended_loop(&self, ir: &Ir, text: &str, place: &Place) -> Option<Diagnostic> {
-        let name = ir.ctx.find_str(text)?;
-        let is_loop_index = |value: Value| {
-            matches!(ir.def(value), Def::Arg { .. }) && is_index(&ir.ctx, ir.value_type(value))
-        };
-        (0..ir.value_rows())
-            .map(Value::new)
-            .find(|&value| ir.value_name(value) == Some(name) && is_loop_index(value))?;
-        let around: Vec<String> = self
-            .undo
-            .iter()
-            .map(|&(name, _)| (name, self.get(name)))
-            .filter(|&(_, value)| !matches!(value, Value::NONE | POISON) && is_loop_index(value))
-            .map(|(name, _)| format!("`%{}`", ir.ctx.text(name)))
-            .collect();
-        let note = match around.len() {
-            0 => "no loop encloses the use".to_owned(),
-            1 => format!("the loop that encloses the use is that of {}", around[0]),
-            _ => format!(
-                "the loops that enclose the use are those of {}",
-                around.join(", ")
-            ),
-        };
-        let message = format!("loop index `%{text}` is used outside its loop");
-        Some(Diagnostic::error(place.clone(), message).note(note))
-    }
-
-    /// Lets a name stand for a value.
-    pub(crate) fn bind(
-        &mut self,
-        ir: &mut Ir,
-        name: Str,
-        value: Value,
-        place: impl FnOnce() -> (Place, String),
-    ) -> Result<(), Failure> {
-        let old = self.get(name);
-        if let Some(at) = self.pending.iter().position(|p| p.value == old) {
-            let pending = self.pending.remove(at);
-            if ir.value_type(pending.value) != ir.value_type(value) {
-                // Uses before the definition assumed a type; the verifier judges the real one.
-                let ty = ir.value_type(value);
-                ir.set_value_type(pending.value, ty);
-            }
-            ir.replace_uses(pending.value, value);
-            self.set(name, value);
-            return Ok(());
-        }
-        if old == POISON {
-            return Ok(());
-        }
-        if old != Value::NONE {
-            let (place, text) = place();
-            let first = match ir.def(old) {
-                Def::Result { op, .. } => Place::Op(op, Part::Whole),
-                Def::Arg { block, .. } => match ir.block_parent(block) {
-                    Some(op) => Place::Op(op, Part::Whole),
-                    None => Place::None,
-                },
-            };
-            return Err(Some(Box::new(
-                Diagnostic::error(place, format!("`%{text}` is already defined"))
-                    .related(first, "first definition"),
-            )));
-        }
-        self.set(name, value);
-        Ok(())
-    }
-
-    /// The block a label of the current region stands for.
-    pub(crate) fn block(
-        &mut self,
-        ir: &mut Ir,
-        label: &str,
-        place: impl FnOnce() -> Place,
-    ) -> Block {
-        let name = ir.ctx.str(label);
-        let region = self.region.unwrap_or_else(|| ir.root());
-        if let Some(&at) = self.blocks.get(&(region, name)) {
-            return self.labels[at].block;
-        }
-        let block = ir.append_block(region);
-        ir.set_label(block, label_hint(label, name));
-        self.blocks.insert((region, name), self.labels.len());
-        self.labels.push(Label {
-            region,
-            block,
-            name,
-            defined: false,
-            place: place(),
-        });
-        block
-    }
-
-    fn open(&mut self) {
-        self.marks.push(self.undo.len());
-    }
-
-    fn close(&mut self) {
-        let mark = self.marks.pop().unwrap_or(0);
-        while self.undo.len() > mark {
-            if let Some((name, value)) = self.undo.pop() {
-                self.values[name.index()] = value;
-            }
-        }
-    }
-
-    /// Reports what was used but never defined in the scope about to close.
-    fn unresolved(&mut self, ir: &Ir, diags: &mut Diagnostics) {
-        let mark = self.marks.last().copied().unwrap_or(0);
-        let inside: Vec<usize> = (0..self.pending.len())
-            .filter(|&i| {
-                self.undo[mark.min(self.undo.len())..]
-                    .iter()
-                    .any(|&(name, _)| name == self.pending[i].name)
-            })
-            .collect();
-        for at in inside.into_iter().rev() {
-            let pending = self.pending.remove(at);
-            diags.push(self.unknown(ir, &pending.text, pending.place));
-        }
-    }
-
-    fn undefined_labels(&mut self, ir: &Ir, region: Region, diags: &mut Diagnostics) {
-        // Labels of inner regions are behind those of outer ones, and already gone.
-        while let Some(label) = self.labels.last() {
-            if label.region != region {
-                break;
-            }
-            let Some(label) = self.labels.pop() else {
-                break;
-            };
-            self.blocks.remove(&(region, label.name));
-            if !label.defined {
-                let text = ir.ctx.text(label.name);
-                let known = self
-                    .labels
-                    .iter()
-                    .filter(|other| other.region == region && other.defined)
-                    .map(|other| ir.ctx.text(other.name));
-                diags.push(
-                    Diagnostic::error(label.place, format!("unknown block `^{text}`"))
-                        .maybe_help(did_you_mean(text, known)),
-                );
-            }
-        }
-    }
-}
 
 struct Parser<'a, 't> {
     text: &'t str,
@@ -1146,14 +843,6 @@ impl<'t> Parser<'_, 't> {
         }
         self.after_statement = false;
     }
-}
-
-/// A label as a hint; `bb3` is what the printer makes up itself and means nothing.
-fn label_hint(text: &str, name: Str) -> Option<Str> {
-    let made_up = text
-        .strip_prefix("bb")
-        .is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit()));
-    (!made_up).then_some(name)
 }
 
 /// mlir-opt writes who branches to a block behind its label; that is no comment of the user's.
