@@ -1,18 +1,10 @@
-//! Which locations a function holds, and from which instruction to which.
-//!
-//! Instructions are numbered in text order. A location accessed in loops is held over whole turns:
-//! from the first to the last statement that holds an access of it, in the innermost loop body
-//! that holds them all; the whole loop where the body does not begin with a plain write, for then
-//! a value may come from the turn before. What the outside knows (inputs, outputs, constants) is
-//! held all the time.
+//! Which locations a function holds, and from which instruction to which: the live intervals of
+//! the memory index, with what reports say of locations.
 
-use bir_dialect::bir::attrs::Placement;
-use bir_dialect::bir::ops::{Kind, OpCode};
-use bir_dialect::bir::program::names;
+use bir_dialect::analysis::index::{Frames, FunctionIndex, Live};
 use bir_dialect::bir::space::Space;
 use bir_dialect::bir::types::MemType;
-use bir_dialect::bir::view::OpView;
-use bir_dialect::ir::{Ir, Op, Value, Visit};
+use bir_dialect::ir::{Ir, Op};
 
 /// One location.
 #[derive(Clone, Debug)]
@@ -23,201 +15,63 @@ pub(crate) struct Held {
     pub(crate) space: Space,
     /// Bytes in each partition; in all for DRAM.
     pub(crate) bytes: u64,
-    /// Bytes in all.
-    pub(crate) total: u64,
     pub(crate) partitions: u64,
-    pub(crate) placement: Option<Placement>,
+    /// First partition and byte, where placed.
+    pub(crate) place: Option<(u64, u64)>,
     /// Numbers of the first and last instruction, both included; `None` where there is no access.
-    pub(crate) span: Option<(usize, usize)>,
+    pub(crate) span: Option<(u32, u32)>,
 }
 
-/// The largest sum of bytes held at once.
+/// The most bytes held at once, per partition on chip, and the first instruction with so many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Peak {
-    /// Bytes, per partition on chip.
     pub(crate) bytes: u64,
-    /// The first instruction with so many.
-    pub(crate) at: usize,
+    pub(crate) at: u32,
 }
 
-/// What is known of a location while the function is walked.
-struct Track {
-    value: Value,
-    /// The loops around all accesses so far.
-    common: Option<Vec<Op>>,
-    carried: bool,
-    span: Option<(usize, usize)>,
+/// What a function holds.
+pub(crate) struct Occupancy {
+    /// Its locations in order.
+    pub(crate) held: Vec<Held>,
+    /// The peak of each space, in the order of [`Space::ALL`].
+    pub(crate) peaks: Vec<(Space, Peak)>,
 }
 
-/// The locations of a function in order, and its number of instructions.
-pub(crate) fn of_function(ir: &Ir, func: Op) -> (Vec<Held>, usize) {
-    let mut tracks: Vec<Track> = Vec::new();
-    let mut slot_of = std::collections::HashMap::new();
-    for op in ir.walk_op(func) {
-        if OpCode::of(ir, op) == Some(OpCode::Alloc)
-            && let Some(value) = ir.result(op)
-        {
-            slot_of.insert(value, tracks.len());
-            tracks.push(Track {
-                value,
-                common: None,
-                carried: false,
-                span: None,
-            });
-        }
-    }
-    let mut spans = std::collections::HashMap::new();
-    let mut count = 0;
-    each_access(ir, func, |visit| match visit {
-        Step::Access(op, at, loops, role) => {
-            count = at + 1;
-            let Some(&slot) = role.and_then(|(value, _)| slot_of.get(&value)) else {
-                return;
-            };
-            let plain = role.is_some_and(|(_, role)| writes_plainly(ir, op, role));
-            let track = &mut tracks[slot];
-            match &mut track.common {
-                None => {
-                    track.common = Some(loops.to_vec());
-                    track.carried = !plain;
-                }
-                Some(common) => {
-                    let shared = common.iter().zip(loops).take_while(|(a, b)| a == b).count();
-                    common.truncate(shared);
-                }
+impl Occupancy {
+    /// Looks at a function.
+    pub(crate) fn of(ir: &Ir, func: Op) -> Occupancy {
+        let index = FunctionIndex::build(ir, func, Frames::Locations);
+        let live = Live::new(&index);
+        let size = |size: i64| u64::try_from(size).unwrap_or(0);
+        let locations = index.locations().iter().enumerate();
+        let held = locations.map(|(number, location)| {
+            let name = ir.value_name(location.value);
+            let mem = MemType::get(&ir.ctx, ir.value_type(location.value));
+            Held {
+                name: name.map_or("", |name| ir.ctx.text(name)).to_owned(),
+                ty: mem.map_or(String::new(), |mem| mem.text()),
+                space: location.space,
+                bytes: size(location.bytes),
+                partitions: size(location.partitions),
+                place: location
+                    .place
+                    .map(|(partition, byte)| (size(partition), size(byte))),
+                span: live.of(number as u32).map(|span| (span.first, span.last)),
             }
-        }
-        Step::Loop(op, from, to) => {
-            spans.insert(op, (from, to));
-        }
-    });
-    each_access(ir, func, |visit| {
-        let Step::Access(_, at, loops, Some((value, _))) = visit else {
-            return;
-        };
-        let Some(&slot) = slot_of.get(&value) else {
-            return;
-        };
-        let track = &mut tracks[slot];
-        let depth = match (&track.common, track.carried) {
-            (_, true) => 0,
-            (common, false) => common.as_ref().map_or(0, Vec::len),
-        };
-        let (from, to) = match loops.get(depth) {
-            Some(inner) => spans.get(inner).copied().unwrap_or((at, at)),
-            None => (at, at),
-        };
-        track.span = Some(match track.span {
-            Some((first, last)) => (first.min(from), last.max(to)),
-            None => (from, to),
         });
-    });
-    let held = tracks
-        .iter()
-        .filter_map(|track| held(ir, track, count))
-        .collect();
-    (held, count)
-}
-
-fn held(ir: &Ir, track: &Track, count: usize) -> Option<Held> {
-    let mem = MemType::get(&ir.ctx, ir.value_type(track.value))?;
-    let op = ir.def_op(track.value)?;
-    let outside = OpView::new(ir, op)
-        .word("kind")
-        .is_some_and(|kind| kind != "internal");
-    let name = ir
-        .value_name(track.value)
-        .map_or("", |name| ir.ctx.text(name));
-    let at = ir.ctx.dict_get(ir.dict(op), names::AT);
-    Some(Held {
-        name: name.to_owned(),
-        ty: mem.text(),
-        space: mem.space,
-        bytes: mem.free_bytes().unwrap_or(u64::MAX),
-        total: mem.bytes().unwrap_or(u64::MAX),
-        partitions: mem.partitions(),
-        placement: at.and_then(|at| Placement::get(&ir.ctx, at)),
-        span: match outside {
-            true => Some((0, count.saturating_sub(1))),
-            false => track.span,
-        },
-    })
-}
-
-enum Step<'a> {
-    /// An operand, or none, of instruction number `.1` with the loops around it.
-    Access(Op, usize, &'a [Op], Option<(Value, u8)>),
-    /// A loop, with the numbers of the first and last instruction in it.
-    Loop(Op, usize, usize),
-}
-
-fn each_access(ir: &Ir, func: Op, mut step: impl FnMut(Step<'_>)) {
-    let mut loops: Vec<Op> = Vec::new();
-    let mut starts: Vec<usize> = Vec::new();
-    let mut at = 0;
-    for visit in ir.walk_visits(func) {
-        match visit {
-            Visit::Enter(op) => {
-                if op == func || OpCode::of(ir, op) == Some(OpCode::Alloc) {
-                    continue;
-                }
-                step(Step::Access(op, at, &loops, None));
-                for operand in ir.operands(op) {
-                    step(Step::Access(
-                        op,
-                        at,
-                        &loops,
-                        Some((operand.value, operand.role)),
-                    ));
-                }
-                if !ir.regions(op).is_empty() {
-                    loops.push(op);
-                    starts.push(at);
-                }
-                at += 1;
-            }
-            Visit::Leave(op) if op != func => {
-                loops.pop();
-                let start = starts.pop().unwrap_or(0);
-                step(Step::Loop(op, start, at - 1));
-            }
-            Visit::Leave(_) => {}
+        let peaks = live.peaks(&index).into_iter().map(|peak| {
+            let bytes = size(peak.bytes);
+            (peak.space, Peak { bytes, at: peak.at })
+        });
+        Occupancy {
+            held: held.collect(),
+            peaks: peaks.collect(),
         }
     }
-}
 
-/// Whether the operand only writes.
-fn writes_plainly(ir: &Ir, op: Op, role: u8) -> bool {
-    let Some(def) = OpCode::of(ir, op).map(OpCode::def) else {
-        return false;
-    };
-    let only_out = def
-        .operands
-        .get(usize::from(role))
-        .is_some_and(|operand| operand.kind == Kind::Out);
-    only_out && ir.ctx.dict_get(ir.dict(op), names::ACCUMULATE).is_none()
-}
-
-/// The peak of one space.
-pub(crate) fn peak(held: &[Held], space: Space) -> Peak {
-    let mut events: Vec<(usize, bool, u64)> = Vec::new();
-    for one in held.iter().filter(|one| one.space == space) {
-        if let Some((first, last)) = one.span {
-            events.push((first, true, one.bytes));
-            events.push((last + 1, false, one.bytes));
-        }
+    /// The peak of one space.
+    pub(crate) fn peak(&self, space: Space) -> Peak {
+        let found = self.peaks.iter().find(|(known, _)| *known == space);
+        found.map_or(Peak::default(), |&(_, peak)| peak)
     }
-    // What ends before an instruction is gone when others begin there.
-    events.sort_unstable();
-    let (mut now, mut peak) = (0u64, Peak::default());
-    for (at, begins, bytes) in events {
-        now = match begins {
-            true => now.saturating_add(bytes),
-            false => now.saturating_sub(bytes),
-        };
-        if now > peak.bytes {
-            peak = Peak { bytes: now, at };
-        }
-    }
-    peak
 }

@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use bir_dialect::bir::attrs::Placement;
 use bir_dialect::bir::program::symbol_name;
-use bir_dialect::bir::space::{PSUM_BANK_BYTES, Space};
+use bir_dialect::bir::space::Space;
 use bir_dialect::ir::{Ir, Op};
 
-use crate::occupancy::{self, Held};
+use crate::occupancy::{Held, Occupancy};
 use crate::options::OptionValue;
 use crate::pass::{Anchor, Changed, Pass, PassContext};
 use crate::pass_options;
@@ -44,7 +43,7 @@ pass_options! {
     /// Prints who sits where in memory, and from which instruction to which.
     ///
     /// Locations without a placement are stacked in the order they stand in, marked `?`.
-    /// Instructions are numbered in text order. The map goes to standard error or into `file`;
+    /// Instructions are numbered as control reaches them. The map goes to standard error or into `file`;
     /// with several functions, their names go into the file's.
     pub struct PrintMemoryMap {
         /// A table or a picture
@@ -68,10 +67,10 @@ impl Pass for PrintMemoryMap {
         let format = self.format;
         let maps = cx.each(ir, on, |ir, func| {
             let name = symbol_name(ir, func).map_or("", |name| ir.ctx.text(name));
-            let (held, count) = occupancy::of_function(ir, func);
+            let occupancy = Occupancy::of(ir, func);
             let map = match format {
-                MapFormat::Text => table(name, &held, count),
-                MapFormat::Svg => picture(name, &held, count),
+                MapFormat::Text => table(name, &occupancy),
+                MapFormat::Svg => picture(name, &occupancy),
             };
             (name.to_owned(), map)
         });
@@ -105,17 +104,11 @@ fn rows(held: &[Held], space: Space) -> Vec<Row<'_>> {
     let mut next = 0u64;
     let mut rows: Vec<Row<'_>> = Vec::new();
     for one in held.iter().filter(|held| held.space == space) {
-        let (placed, partition, byte) = match one.placement {
-            Some(Placement::Bytes { partition, byte }) => (true, u64::from(partition), byte),
-            Some(Placement::Bank { partition, bank }) => (
-                true,
-                u64::from(partition),
-                u64::from(bank) * PSUM_BANK_BYTES,
-            ),
-            Some(Placement::Address(byte)) => (true, 0, byte),
+        let (placed, (partition, byte)) = match one.place {
+            Some(place) => (true, place),
             None => {
                 next = next.saturating_add(one.bytes);
-                (false, 0, next - one.bytes)
+                (false, (0, next - one.bytes))
             }
         };
         rows.push(Row {
@@ -129,14 +122,14 @@ fn rows(held: &[Held], space: Space) -> Vec<Row<'_>> {
     rows
 }
 
-fn table(name: &str, held: &[Held], count: usize) -> String {
-    let mut out = format!("memory map of @{name}, {count} instructions\n");
+fn table(name: &str, occupancy: &Occupancy) -> String {
+    let mut out = format!("memory map of @{name}\n");
     for &space in Space::ALL {
-        let rows = rows(held, space);
+        let rows = rows(&occupancy.held, space);
         if rows.is_empty() {
             continue;
         }
-        let peak = occupancy::peak(held, space);
+        let peak = occupancy.peak(space);
         let unit = if space == Space::Dram {
             ""
         } else {
@@ -175,10 +168,12 @@ const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 90.0;
 
-fn picture(name: &str, held: &[Held], count: usize) -> String {
+fn picture(name: &str, occupancy: &Occupancy) -> String {
+    let ends = occupancy.held.iter().filter_map(|held| held.span);
+    let count = ends.map(|(_, last)| last + 1).max().unwrap_or(1);
     let spaces: Vec<(Space, Vec<Row<'_>>)> = Space::ALL
         .iter()
-        .map(|&space| (space, rows(held, space)))
+        .map(|&space| (space, rows(&occupancy.held, space)))
         .filter(|(_, rows)| !rows.is_empty())
         .collect();
     let full = 40.0 + spaces.len() as f64 * (HEIGHT + 50.0);
@@ -188,8 +183,9 @@ fn picture(name: &str, held: &[Held], count: usize) -> String {
     );
     let _ = writeln!(
         out,
-        "<text x=\"8\" y=\"20\" font-size=\"14\">@{}: {count} instructions</text>",
-        escape(name)
+        "<text x=\"8\" y=\"20\" font-size=\"14\">@{}: instructions 0..{}</text>",
+        escape(name),
+        count - 1
     );
     let mut top = 40.0;
     for (space, rows) in &spaces {
@@ -208,7 +204,7 @@ fn picture(name: &str, held: &[Held], count: usize) -> String {
             let Some((first, last)) = row.held.span else {
                 continue;
             };
-            let scale = WIDTH / count.max(1) as f64;
+            let scale = WIDTH / f64::from(count);
             let (x, width) = (
                 LEFT + first as f64 * scale,
                 (last + 1 - first) as f64 * scale,

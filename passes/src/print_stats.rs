@@ -11,7 +11,7 @@ use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Ir, Op, Visit};
 
 use crate::instrument::ReportFormat;
-use crate::occupancy::{self, Peak};
+use crate::occupancy::{Occupancy, Peak};
 use crate::options::OptionValue;
 use crate::pass::{Anchor, Changed, Pass, PassContext};
 use crate::pass_options;
@@ -161,15 +161,17 @@ fn stats(ir: &Ir, func: Op) -> Stats {
             .by_op
             .insert(name.strip_prefix("bir.").unwrap_or(name).to_owned(), count);
     }
-    let (held, _) = occupancy::of_function(ir, func);
+    let occupancy = Occupancy::of(ir, func);
     for &space in Space::ALL {
         let mut one = SpaceStats {
-            peak: occupancy::peak(&held, space),
+            peak: occupancy.peak(space),
             ..SpaceStats::default()
         };
-        for location in held.iter().filter(|held| held.space == space) {
+        for location in occupancy.held.iter().filter(|held| held.space == space) {
             one.locations += 1;
-            one.bytes = one.bytes.saturating_add(location.total);
+            one.bytes = one
+                .bytes
+                .saturating_add(location.bytes.saturating_mul(location.partitions));
         }
         stats.spaces.push((space.name(), one));
     }

@@ -34,6 +34,12 @@ pub struct Pipeline {
     pub missing: Vec<(&'static str, &'static str)>,
 }
 
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.dump())
+    }
+}
+
 impl Pipeline {
     /// The passes of a named pipeline that are there.
     pub fn of_plane(registry: &Registry, plane: &Plane) -> Pipeline {

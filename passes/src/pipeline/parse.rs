@@ -232,6 +232,11 @@ impl Reader<'_> {
                         false => format!("the options are {}", listed.join(", ")),
                     },
                 );
+                // What was meant may be `loops="i,j"`.
+                let help = match (&value, given.last()) {
+                    (None, Some(_)) => format!("{help}; a value with commas stands in quotes"),
+                    _ => help,
+                };
                 let message = format!("pass `{}` has no option `{text}`", pass.name());
                 self.error(span(&name), message, Some(help));
                 continue;

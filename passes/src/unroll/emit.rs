@@ -534,8 +534,10 @@ impl Emitter<'_> {
             self.slots[template.slot + number] = Bound::Value(new);
         }
         self.columns(ir, at, variant, op);
-        if self.fresh[at] {
+        if !self.pending.is_empty() || self.fresh[at] {
             self.take_comments(ir, template.op, op);
+        }
+        if self.fresh[at] {
             if matches!(template.shape, Shape::Plain) {
                 self.fresh[at] = false;
             }

@@ -192,7 +192,8 @@ fn fits(ir: &Ir, plans: &[FuncPlan], cx: &mut PassContext<'_>) -> bool {
     if made.saturating_add(ir.op_rows() as u64) <= limit {
         return true;
     }
-    let total = made.saturating_add(instruction_count(ir));
+    let gone: u64 = roots().map(|root| root.templates.len() as u64).sum();
+    let total = made.saturating_add(instruction_count(ir).saturating_sub(gone));
     if total <= limit {
         return true;
     }

@@ -29,6 +29,7 @@ pub(super) fn plane(args: &Args) -> Option<Plane> {
 
 /// The passes to run.
 pub(super) fn build(args: &Args, flags: &[PassFlag]) -> Result<Pipeline, Failure> {
+    check_names(args)?;
     let registry = registry(args);
     let usage = |text: &str| {
         report::message("bir-opt", text);
@@ -87,7 +88,7 @@ fn read(args: &Args, registry: &Registry, name: &str, text: &str) -> Result<Pipe
 }
 
 /// Whether every pass a flag names exists.
-pub(super) fn check_names(args: &Args) -> Result<(), Failure> {
+fn check_names(args: &Args) -> Result<(), Failure> {
     let registry = registry(args);
     let listed = |names: &Option<Vec<String>>| names.clone().unwrap_or_default();
     let uses = [

@@ -38,14 +38,14 @@ pub(super) fn run(
     if args.pipeline.list_passes {
         return stop(&pipeline::list(args));
     }
-    pipeline::check_names(args)?;
     if let Some(seconds) = args.control.max_seconds {
         give_up_after(seconds);
     }
     if args.control.run_reproducer {
         let input = Input::read(&args.input).map_err(Failure::message)?;
         let (args, flags) = from_reproducer(&input, command_line)?;
-        return process_file(&args, &flags, &input);
+        let built = pipeline::build(&args, &flags)?;
+        return run_over(&args, &built, &input);
     }
     let built = pipeline::build(args, flags)?;
     if args.pipeline.print_pipeline {
@@ -103,11 +103,6 @@ fn from_reproducer(
         .chain(rest.iter().cloned())
         .collect();
     Ok(super::parse(&all))
-}
-
-fn process_file(args: &Args, flags: &[PassFlag], input: &Input) -> Result<(), Failure> {
-    let built = pipeline::build(args, flags)?;
-    run_over(args, &built, input)
 }
 
 fn run_over(args: &Args, pipeline: &Pipeline, input: &Input) -> Result<(), Failure> {
