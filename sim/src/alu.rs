@@ -62,13 +62,16 @@ pub(crate) const NAN: f32 = f32::from_bits(0x7fc0_0000);
 
 #[inline(always)]
 pub(crate) fn quiet(value: f32) -> f32 {
-    if value.is_nan() { NAN } else { value }
+    // On bits: for floats, the compiler may take any NaN for any other and drop the choice.
+    let bits = value.to_bits();
+    let nan = bits & 0x7fff_ffff > 0x7f80_0000;
+    f32::from_bits(if nan { NAN.to_bits() } else { bits })
 }
 
 #[inline(always)]
 pub(crate) fn max(a: f32, b: f32) -> f32 {
     let larger = if a > b { a } else { b };
-    if a.is_nan() | b.is_nan() { NAN } else { larger }
+    quiet(if a.is_nan() { a } else { larger })
 }
 
 #[inline(always)]
@@ -127,16 +130,6 @@ impl Alu {
                 | Alu::Bypass
                 | Alu::Invert
         )
-    }
-
-    /// What a reduction by it starts from.
-    pub(crate) fn identity(self) -> f32 {
-        match self {
-            Alu::Multiply | Alu::LogicalAnd => 1.0,
-            Alu::Max => f32::NEG_INFINITY,
-            Alu::Min | Alu::AbsMin => f32::INFINITY,
-            _ => 0.0,
-        }
     }
 
     /// The result for two values.
@@ -389,8 +382,8 @@ fn fold_rows(job: ReduceRows<'_>, f: impl Fn(f32, f32) -> f32) {
                 std::array::from_fn(|i| &rows[(row + i) * stride..][..len]);
             let mut acc: [f32; SIDE_BY_SIDE] = std::array::from_fn(|i| part[i][0]);
             for at in 1..len {
-                for i in 0..SIDE_BY_SIDE {
-                    acc[i] = f(acc[i], part[i][at]);
+                for (acc, part) in acc.iter_mut().zip(part) {
+                    *acc = f(*acc, part[at]);
                 }
             }
             out[row..row + here].copy_from_slice(&acc);

@@ -36,7 +36,7 @@ pub use compare::{Difference, Tolerance, compare};
 pub use fault::{Fault, FaultKind, Run};
 pub use lower::entry;
 pub use ops::NOT_YET;
-pub use run::{Options, Outcome, Port, PortKind, Simulation, Uninit, run};
+pub use run::{Inputs, Options, Outcome, Port, PortKind, Simulation, Uninit, run};
 pub use simd::Lanes;
 pub use stats::Stats;
 pub use tensor::Tensor;

@@ -68,15 +68,6 @@ pub(crate) struct Scratch {
     pub(crate) ints: [Vec<i64>; 3],
 }
 
-/// What was executed.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    /// How often each instruction of the flat program was executed.
-    pub(crate) executed: Vec<u64>,
-    /// Steps in all, control included.
-    pub steps: u64,
-}
-
 /// The state of a run.
 pub(crate) struct Machine {
     pub(crate) mem: Memory,

@@ -4,6 +4,11 @@
 //! steps per level, extents, and what loop indices add. A [`Nest`] joins the levels of several tiles
 //! that are walked element by element together, with the longest inner run all of them allow.
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "`k` counts tiles in several arrays at once"
+)]
+
 use std::ops::Range;
 
 use bir_dialect::bir::num::DType;
@@ -125,20 +130,6 @@ impl Tile {
         levels
     }
 
-    /// The distance between neighbours if each partition is one run of equal steps.
-    pub(crate) fn row_step(&self) -> Option<i64> {
-        match self.levels.as_slice() {
-            [] => Some(self.size as i64),
-            [step] => Some(step.bytes),
-            _ => None,
-        }
-    }
-
-    /// Whether each partition is one contiguous run.
-    pub(crate) fn row_is_contiguous(&self) -> bool {
-        self.row_step() == Some(self.size as i64)
-    }
-
     /// Contiguous byte ranges of the arena, for a tile that starts at `at`.
     pub(crate) fn ranges(&self, at: usize) -> impl Iterator<Item = Range<usize>> {
         let mut levels: SmallVec<[Step; 6]> =
@@ -155,18 +146,6 @@ impl Tile {
             let start = (at as i64 + offset) as usize;
             start..start + run
         })
-    }
-
-    /// The box of partitions and bytes the tile stays in, for a tile that starts at `at`.
-    pub(crate) fn bounds(&self, at: usize) -> (Range<usize>, Range<usize>) {
-        let relative = at - self.home.start;
-        let (partition, byte) = (
-            relative / self.home.pitch.max(1),
-            relative % self.home.pitch.max(1),
-        );
-        let low = (byte as i64 + self.low).max(0) as usize;
-        let high = (byte as i64 + self.high).max(0) as usize;
-        (partition..partition + self.partitions, low..high)
     }
 
     /// Whether two tiles might share a byte.

@@ -5,6 +5,11 @@
 //! * A source that overlaps the destination without being the same walk is copied first, so all
 //!   is read before anything is written.
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "`k` counts tiles in several arrays at once"
+)]
+
 use bir_dialect::bir::num::DType;
 use smallvec::SmallVec;
 
@@ -165,7 +170,7 @@ impl<const K: usize> Walk<K> {
             let tile = &self.tiles[k];
             tile.dtype == DType::F32
                 && (inner.bytes[k] == 4 || inner.count == 1 && inner.bytes[k] != 0)
-                && at[k] % 4 == 0
+                && at[k].is_multiple_of(4)
                 && self.aligned[k]
                 && !copied[k]
         });
@@ -361,6 +366,10 @@ impl<const K: usize> Walk<K> {
 }
 
 /// A [`Walk`] of however many sources an instruction has.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lives in a box, once per instruction"
+)]
 #[derive(Debug)]
 pub(crate) enum AnyWalk {
     /// A destination alone.

@@ -63,6 +63,7 @@ impl Func {
     }
 
     /// The value for one argument; `alpha` is the slope of `prelu`.
+    #[cfg(test)]
     pub(crate) fn apply(self, x: f32, alpha: f32) -> f32 {
         let mut out = [x];
         Apply {

@@ -319,7 +319,7 @@ fn region_insts(
         let at_op = |fault: Box<Fault>| fault.at(op, name);
         match semantics(code) {
             Semantics::Task(lower) => {
-                let task = lower(&Site::new(lowering, op, code)).map_err(at_op)?;
+                let task = lower(&Site::new(lowering, op)).map_err(at_op)?;
                 emit(program, Inst::Run(task), op, code);
             }
             Semantics::Nothing => {

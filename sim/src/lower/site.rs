@@ -3,7 +3,6 @@
 use bir_dialect::bir::access::{Access, Target as TermTarget};
 use bir_dialect::bir::attrs::number_bits;
 use bir_dialect::bir::num::{DType, DTypeClass, to_f32};
-use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::space::{Engine, Target};
 use bir_dialect::bir::types::MemType;
 use bir_dialect::bir::view::{OpView, RoleView};
@@ -19,6 +18,10 @@ use super::{Bound, Location, Lowering};
 
 /// What stands where a number or one value per partition may.
 #[derive(Clone, Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lives in a box, once per instruction"
+)]
 pub(crate) enum Scalar {
     /// A number.
     Number(f32),
@@ -31,17 +34,15 @@ pub(crate) struct Site<'a> {
     lowering: &'a Lowering<'a>,
     pub(crate) ir: &'a Ir,
     pub(crate) op: Op,
-    pub(crate) code: OpCode,
     view: OpView<'a>,
 }
 
 impl<'a> Site<'a> {
-    pub(crate) fn new(lowering: &'a Lowering<'a>, op: Op, code: OpCode) -> Site<'a> {
+    pub(crate) fn new(lowering: &'a Lowering<'a>, op: Op) -> Site<'a> {
         Site {
             lowering,
             ir: lowering.ir,
             op,
-            code,
             view: OpView::new(lowering.ir, op),
         }
     }
@@ -73,16 +74,6 @@ impl<'a> Site<'a> {
             RoleView::Operand(operand) => self.resolve(role, operand).map(Some),
             _ => Ok(None),
         }
-    }
-
-    /// All tiles of a variadic role.
-    pub(crate) fn tiles(&self, role: &str) -> Run<Vec<Tile>> {
-        let number = self.code.def().role(role).unwrap_or(usize::MAX);
-        self.ir
-            .operand_ids(self.op)
-            .filter(|&operand| self.ir.operand(operand).role as usize == number)
-            .map(|operand| self.resolve(role, operand))
-            .collect()
     }
 
     /// The number or tile in a role, if anything stands there.

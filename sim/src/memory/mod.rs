@@ -24,8 +24,6 @@ const ALIGN: usize = 64;
 pub(crate) struct Region {
     /// First byte in the arena.
     pub(crate) start: usize,
-    /// Bytes.
-    pub(crate) len: usize,
     /// Which bytes are defined.
     pub(crate) defined: Bits,
     /// PSUM only: the words (of 4 bytes) the tensor engine wrote last.
@@ -64,7 +62,6 @@ impl Memory {
                 len += bytes.next_multiple_of(ALIGN);
                 Region {
                     start,
-                    len: bytes,
                     defined: Bits::none(bytes),
                     matmult: Bits::none(if psum { bytes.div_ceil(4) } else { 0 }),
                     psum,

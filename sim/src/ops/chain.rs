@@ -5,10 +5,10 @@ use bir_dialect::bir::space::Engine;
 
 use crate::alu::{Alu, Arg, Binary};
 use crate::fault::{Run, malformed};
-use crate::lower::{Scalar, Site, Task};
+use crate::lower::{Bound, Scalar, Site, Task};
 use crate::machine::Machine;
 use crate::rows;
-use crate::tile::Tile;
+use crate::tile::{Term, Tile};
 use crate::walk::{AnyWalk, Walk};
 
 use super::movement::{assign, volume};
@@ -230,17 +230,26 @@ pub(super) fn tensor_scalar(site: &Site<'_>) -> Run<Box<dyn Task>> {
     if bitwise {
         return scalar_ints(site, dst, src, op0, op1);
     }
-    chain(
-        dst,
-        src,
-        [
-            Some((op0, site.scalar("operand0")?, site.flag("reverse0"))),
-            match op1 {
-                Some(op) => Some((op, site.scalar("operand1")?, site.flag("reverse1"))),
-                None => None,
-            },
-        ],
-    )
+    // The scalars of `tensor_scalar_ptr` may lie some elements further on.
+    let offset = site.bound("offset")?;
+    let scalar = |role: &str| -> Run<Option<Scalar>> {
+        let mut scalar = site.scalar(role)?;
+        if let (Some(Scalar::Tile(tile)), Bound::Register(slot)) = (&mut scalar, offset) {
+            let factor = tile.size as i64;
+            tile.terms.push(Term {
+                slot,
+                partitions: false,
+                factor,
+            });
+        }
+        Ok(scalar)
+    };
+    let second = match op1 {
+        Some(op) => Some((op, scalar("operand1")?, site.flag("reverse1"))),
+        None => None,
+    };
+    let first = Some((op0, scalar("operand0")?, site.flag("reverse0")));
+    chain(dst, src, [first, second])
 }
 
 fn scalar_ints(

@@ -51,6 +51,23 @@ pub const NOT_YET: &[OpCode] = &[
     OpCode::PermuteImplicitReduceAdd,
     OpCode::TensorGather,
     OpCode::TensorScatter,
+    OpCode::DmaTranspose,
+    OpCode::DmaCompute,
+    OpCode::DmaScatterAdd,
+    OpCode::DmaGatherAdd,
+    OpCode::GpsimdSb2sb,
+    OpCode::LocalGather,
+    OpCode::NGather,
+    OpCode::SequenceBounds,
+    OpCode::NonzeroWithCount,
+    OpCode::Rng,
+    OpCode::Rand2,
+    OpCode::SetRngSeed,
+    OpCode::RandSetState,
+    OpCode::RandGetState,
+    OpCode::MatmultSparse,
+    OpCode::MatmultMx,
+    OpCode::QuantizeMx,
 ];
 
 const LATER: &str = "its semantics are not written yet";
@@ -76,7 +93,7 @@ pub(crate) fn semantics(code: OpCode) -> Semantics {
         OpCode::DmaCopy => Task(dma::dma_copy),
         OpCode::Transpose => Task(movement::transpose),
         OpCode::TensorTensor => Task(chain::tensor_tensor),
-        OpCode::TensorScalar => Task(chain::tensor_scalar),
+        OpCode::TensorScalar | OpCode::TensorScalarPtr => Task(chain::tensor_scalar),
         OpCode::TensorScalarAddr => Task(chain::tensor_scalar_addr),
         OpCode::ScalarTensorTensor => Task(chain::scalar_tensor_tensor),
         OpCode::Reciprocal => Task(chain::reciprocal),
@@ -125,7 +142,36 @@ pub(crate) fn semantics(code: OpCode) -> Semantics {
         | OpCode::StreamShuffle
         | OpCode::PermuteImplicitReduceAdd
         | OpCode::TensorGather
-        | OpCode::TensorScatter => Refused(LATER),
-        _ => Refused(CORES),
+        | OpCode::TensorScatter
+        | OpCode::DmaTranspose
+        | OpCode::DmaCompute
+        | OpCode::DmaScatterAdd
+        | OpCode::DmaGatherAdd
+        | OpCode::GpsimdSb2sb
+        | OpCode::LocalGather
+        | OpCode::NGather
+        | OpCode::SequenceBounds
+        | OpCode::NonzeroWithCount
+        | OpCode::Rng
+        | OpCode::Rand2
+        | OpCode::SetRngSeed
+        | OpCode::RandSetState
+        | OpCode::RandGetState
+        | OpCode::MatmultSparse
+        | OpCode::MatmultMx
+        | OpCode::QuantizeMx => Refused(LATER),
+        OpCode::AllReduce
+        | OpCode::AllGather
+        | OpCode::AllGatherV
+        | OpCode::ReduceScatter
+        | OpCode::AllToAll
+        | OpCode::AllToAllV
+        | OpCode::CollectivePermute
+        | OpCode::CollectivePermuteImplicit
+        | OpCode::CollectivePermuteImplicitReduce
+        | OpCode::Sendrecv
+        | OpCode::RankId
+        | OpCode::ProcessingRankId
+        | OpCode::CoreId => Refused(CORES),
     }
 }

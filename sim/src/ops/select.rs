@@ -426,6 +426,10 @@ struct CopyPredicated {
     applied: Option<Box<dyn Task>>,
 }
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lives in a box, once per instruction"
+)]
 enum Source {
     Tile(Tile),
     Bits(Vec<u8>),

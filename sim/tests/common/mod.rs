@@ -1,5 +1,5 @@
 //! What the tests share: programs from text, tensors from numbers.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use std::collections::BTreeMap;
 
