@@ -77,11 +77,7 @@ pub(crate) fn max(a: f32, b: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn min(a: f32, b: f32) -> f32 {
     let smaller = if a < b { a } else { b };
-    if a.is_nan() | b.is_nan() {
-        NAN
-    } else {
-        smaller
-    }
+    quiet(if a.is_nan() { a } else { smaller })
 }
 
 #[inline(always)]
@@ -317,15 +313,11 @@ impl Kernel for Binary<'_> {
             Alu::LogicalXor => each(out, a, b, |a, b| truth((a != 0.0) != (b != 0.0))),
             Alu::AbsMax => each(out, a, b, |a, b| {
                 let larger = if a.abs() > b.abs() { a } else { b };
-                if a.is_nan() | b.is_nan() { NAN } else { larger }
+                quiet(if a.is_nan() { a } else { larger })
             }),
             Alu::AbsMin => each(out, a, b, |a, b| {
                 let smaller = if a.abs() < b.abs() { a } else { b };
-                if a.is_nan() | b.is_nan() {
-                    NAN
-                } else {
-                    smaller
-                }
+                quiet(if a.is_nan() { a } else { smaller })
             }),
             Alu::Abs => each(out, a, b, |a, _| quiet(a.abs())),
             Alu::Square => each(out, a, b, |a, _| quiet(a * a)),

@@ -2,6 +2,7 @@
 //!
 //! * [`Simulation`] – a function lowered once to a flat program, and run on inputs.
 //! * [`Tensor`] – a value with its dtype; [`random`] makes some, [`Difference`] compares two.
+//! * [`validate`] – whether two modules compute the same.
 //! * [`npy`] – numpy's files.
 //! * [`Fault`] – what can go wrong, as values with the instruction they belong to.
 //!
@@ -30,6 +31,7 @@ mod simd;
 mod stats;
 mod tensor;
 mod tile;
+pub mod validate;
 mod walk;
 
 pub use compare::{Difference, Tolerance, compare};

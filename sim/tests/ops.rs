@@ -1,5 +1,7 @@
 //! Every op against a formula element by element, over dtypes, strides, offsets and aliases.
 
+#![allow(clippy::expect_used, clippy::type_complexity)]
+
 mod common;
 
 use bir_dialect::bir::num::{DType, from_f32, to_f32};

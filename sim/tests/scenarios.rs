@@ -1,5 +1,7 @@
 //! Faults that users of such simulators met, S1 to S8: each kind, not only the example.
 
+#![allow(clippy::expect_used, clippy::type_complexity)]
+
 mod common;
 
 use bir_dialect::bir::num::{DType, convert, from_f64, to_f32};

@@ -153,7 +153,7 @@ impl Kernel for Apply<'_> {
             Func::Sign => each(self, |x| {
                 let sign = if x > 0.0 { 1.0 } else { 0.0 };
                 let sign = if x < 0.0 { -1.0 } else { sign };
-                if x.is_nan() { NAN } else { sign }
+                quiet(if x.is_nan() { x } else { sign })
             }),
             Func::Sigmoid => each(self, wide(real::sigmoid_short)),
             Func::Silu => each(self, wide(|x| bounded(x) * real::sigmoid_short(x))),

@@ -1,5 +1,5 @@
 //! What the tests share: programs from text, tensors from numbers.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 

@@ -3,6 +3,7 @@
 use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
 
+use super::validation::Validate;
 use crate::report::{Color, Format};
 
 const EXIT_CODES: &str = "\
@@ -243,6 +244,11 @@ pub(super) struct VerificationArgs {
     /// Verify nothing (as --verify-each=off)
     #[arg(long)]
     pub(super) no_verify: bool,
+
+    /// Simulate the module before and after passes and compare outputs: `each` pass, the `end`, or
+    /// each pass on inputs of N seeds, `random:N`
+    #[arg(long, value_name = "WHEN")]
+    pub(super) validate: Option<Validate>,
 }
 
 #[derive(clap::Args)]

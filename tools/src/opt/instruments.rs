@@ -13,6 +13,7 @@ use bir_passes::instrument::{
 use bir_passes::pass::Limits;
 
 use super::args::{Args, LevelArg, TableFormat};
+use super::validation::Validation;
 
 /// Standard error.
 pub(super) struct StandardError;
@@ -64,8 +65,7 @@ pub(super) fn limits(args: &Args) -> Limits {
 }
 
 /// A manager with everything the flags ask for; the first to be added stands farthest from the
-/// passes. The simulator's comparison of a module before and after a pass goes behind
-/// [`Verification`].
+/// passes.
 pub(super) fn manager(args: &Args, verify: VerifyOptions, timing: &TimingReport) -> Manager {
     let mut manager = Manager::new(limits(args));
     let control = &args.control;
@@ -91,6 +91,9 @@ pub(super) fn manager(args: &Args, verify: VerifyOptions, timing: &TimingReport)
         ));
     }
     manager.watch(Verification::new(verify));
+    if let Some(mode) = args.verification.validate {
+        manager.watch(Validation::new(mode, reproducer_stem(&args.input)));
+    }
     let watch = &args.watch;
     let options = PrintIrOptions {
         before: pass_set(&watch.print_ir_before, watch.print_ir_before_all),

@@ -3,6 +3,7 @@
 //! * `args` – the flags; `pass_flags` – the flags made from the table of passes;
 //! * `pipeline` – which passes are to run, and what lists them;
 //! * `run` – one run over a file; `instruments` – what watches it;
+//! * `validation` – `--validate`;
 //! * `roundtrip` – `--verify-roundtrip`; `manual` – `--show-dialect`.
 
 mod args;
@@ -12,6 +13,7 @@ mod pass_flags;
 mod pipeline;
 mod roundtrip;
 mod run;
+mod validation;
 
 use std::ffi::OsString;
 use std::fmt::Display;
