@@ -78,26 +78,30 @@ impl Output {
         }
     }
 
-    /// Writes results with a separator between them: to a temporary file beside the target, which is then renamed.
+    /// Writes a text.
     ///
     /// The error is a message that names the file. A closed pipe is no error.
-    pub fn write(&self, parts: &[impl AsRef<str>], separator: &str) -> Result<(), String> {
-        let write = |out: &mut dyn io::Write| -> io::Result<()> {
-            for (i, part) in parts.iter().enumerate() {
-                if i > 0 {
-                    out.write_all(separator.as_bytes())?;
-                }
-                out.write_all(part.as_ref().as_bytes())?;
-            }
-            out.flush()
-        };
+    pub fn write(&self, text: &str) -> Result<(), String> {
+        self.write_with(|out| out.write_all(text.as_bytes()))
+    }
+
+    /// Writes what `body` writes: to a temporary file beside the target, which is then renamed.
+    ///
+    /// The error is a message that names the file. A closed pipe is no error.
+    pub fn write_with(
+        &self,
+        body: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<(), String> {
         match self {
-            Output::Stdout => match write(&mut io::stdout().lock()) {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                Err(error) => Err(format!("cannot write to standard output: {error}")),
-                Ok(()) => Ok(()),
-            },
-            Output::File(path) => write_file(path, write)
+            Output::Stdout => {
+                let mut out = io::stdout().lock();
+                match body(&mut out).and_then(|()| out.flush()) {
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                    Err(error) => Err(format!("cannot write to standard output: {error}")),
+                    Ok(()) => Ok(()),
+                }
+            }
+            Output::File(path) => write_file(path, body)
                 .map_err(|error| format!("cannot write `{}`: {error}", path.display())),
         }
     }

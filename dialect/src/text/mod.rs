@@ -20,4 +20,4 @@ mod scan;
 mod scopes;
 
 pub use parser::{ParseOptions, parse};
-pub use print::{PrintOptions, print, print_op};
+pub use print::{PrintOptions, print, print_op, write};

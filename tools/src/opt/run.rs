@@ -10,7 +10,7 @@ use bir_dialect::ir::Ir;
 use bir_dialect::text::diag::Diagnostics;
 use bir_dialect::text::expect::check_expected;
 use bir_dialect::text::render::{ReportStyle, SourceFile};
-use bir_dialect::text::{ParseOptions, parse, print};
+use bir_dialect::text::{ParseOptions, parse, write};
 use bir_passes::instrument::{TimingReport, read_reproducer};
 use bir_passes::{Manager, Outcome, Pipeline};
 
@@ -28,7 +28,7 @@ pub(super) fn run(
     command_line: &[OsString],
 ) -> Result<(), Failure> {
     let output = Output::new(&args.output);
-    let stop = |text: &str| output.write(&[text], "").map_err(Failure::message);
+    let stop = |text: &str| output.write(text).map_err(Failure::message);
     if let Some(shell) = args.manual.completions {
         return stop(&completions(shell));
     }
@@ -122,7 +122,7 @@ fn run_over(args: &Args, pipeline: &Pipeline, input: &Input) -> Result<(), Failu
         manager: instruments::manager(args, verify_options(args), &timing),
         files: Vec::new(),
     };
-    let mut results: Vec<String> = Vec::new();
+    let mut results: Vec<Ir> = Vec::new();
     let mut all_well = true;
     for (number, chunk) in chunks.into_iter().enumerate() {
         run.manager.begin_file(many.then_some(number + 1));
@@ -132,17 +132,25 @@ fn run_over(args: &Args, pipeline: &Pipeline, input: &Input) -> Result<(), Failu
         }
     }
     // A wrong chunk does not stop the others, but a file is written whole or not at all.
-    let write = all_well || (args.testing.split_input_file && matches!(output, Output::Stdout));
-    if write && !args.testing.verify_diagnostics && !args.printing.no_output {
-        output
-            .write(&results, "// -----\n")
-            .map_err(Failure::message)?;
+    let written = all_well || (args.testing.split_input_file && matches!(output, Output::Stdout));
+    if written && !args.testing.verify_diagnostics && !args.printing.no_output {
+        let options = instruments::print_options(args);
+        run.timed("print", || {
+            output.write_with(|out| {
+                for (number, ir) in results.iter().enumerate() {
+                    if number > 0 {
+                        out.write_all(b"// -----\n")?;
+                    }
+                    write(ir, options, out)?;
+                }
+                Ok(())
+            })
+        })
+        .map_err(Failure::message)?;
     }
     if all_well {
         for (path, text) in &run.files {
-            Output::new(path)
-                .write(&[text], "")
-                .map_err(Failure::message)?;
+            Output::new(path).write(text).map_err(Failure::message)?;
         }
     }
     run.manager.finish(&mut StandardError);
@@ -170,8 +178,8 @@ impl Run<'_> {
         result
     }
 
-    /// The printed result of one chunk, or `None` if errors were reported.
-    fn chunk(&mut self, chunk: Range<usize>) -> Option<String> {
+    /// The result of one chunk, or `None` if errors were reported.
+    fn chunk(&mut self, chunk: Range<usize>) -> Option<Ir> {
         let args = self.args;
         let file = SourceFile {
             name: &self.input.name,
@@ -203,25 +211,18 @@ impl Run<'_> {
         if args.testing.verify_diagnostics {
             let differences = check_expected(&ir, file, chunk, &diags);
             report::print(&ir, file, &differences, self.style);
-            return (!differences.has_errors()).then(String::new);
+            return (!differences.has_errors()).then_some(ir);
         }
         report::print(&ir, file, &diags, self.style);
         if diags.has_errors() {
             return None;
         }
         self.files.extend(files);
-        self.result(&ir)
-    }
-
-    fn result(&self, ir: &Ir) -> Option<String> {
-        let args = self.args;
-        if args.testing.verify_roundtrip && !roundtrip::holds(parse_options(args), ir, self.style) {
+        let options = parse_options(args);
+        if args.testing.verify_roundtrip && !roundtrip::holds(options, &ir, self.style) {
             return None;
         }
-        if args.printing.no_output {
-            return Some(String::new());
-        }
-        Some(self.timed("print", || print(ir, instruments::print_options(args))))
+        Some(ir)
     }
 }
 

@@ -6,6 +6,8 @@ mod custom;
 mod generic;
 mod names;
 
+use std::io;
+
 use names::Names;
 
 use crate::ir::{Comment, Ir, Op};
@@ -24,6 +26,9 @@ pub struct PrintOptions {
 /// Indentation stops growing here: ten thousand nested loops would be mostly blanks.
 const MAX_INDENT: usize = 64;
 
+/// Text handed on at once while a file is written: enough to make calls cheap, little to hold.
+const PIECE: usize = 1 << 16;
+
 struct Printer<'a> {
     ir: &'a Ir,
     options: PrintOptions,
@@ -34,26 +39,33 @@ struct Printer<'a> {
 
 /// Prints a whole file.
 pub fn print(ir: &Ir, options: PrintOptions) -> String {
-    let mut printer = Printer {
-        ir,
-        options,
-        names: Names::new(ir),
-        out: String::with_capacity(ir.op_rows() * if options.generic { 192 } else { 64 }),
-        depth: 0,
-    };
-    printer.file();
+    let mut printer = Printer::new(ir, options);
+    let per_op = if options.generic { 192 } else { 64 };
+    printer.out.reserve(ir.op_rows().saturating_mul(per_op));
+    for visit in ir.walk() {
+        printer.visit(visit);
+    }
+    printer.end_comments_of(ir.root_block());
     printer.out
+}
+
+/// Writes a whole file in pieces, so that its text is never in memory at once.
+pub fn write(ir: &Ir, options: PrintOptions, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut printer = Printer::new(ir, options);
+    for visit in ir.walk() {
+        printer.visit(visit);
+        if printer.out.len() >= PIECE {
+            out.write_all(printer.out.as_bytes())?;
+            printer.out.clear();
+        }
+    }
+    printer.end_comments_of(ir.root_block());
+    out.write_all(printer.out.as_bytes())
 }
 
 /// Prints one operation, with its regions, on lines of its own.
 pub fn print_op(ir: &Ir, op: Op, options: PrintOptions) -> String {
-    let mut printer = Printer {
-        ir,
-        options,
-        names: Names::new(ir),
-        out: String::new(),
-        depth: 0,
-    };
+    let mut printer = Printer::new(ir, options);
     printer.operation(op);
     printer.out
 }
@@ -79,14 +91,17 @@ fn push_int(out: &mut String, value: i64) {
 }
 
 impl Printer<'_> {
-    /// Every operation of the file; nested ones are opened and closed by the walk, not by recursion.
-    fn file(&mut self) {
-        for visit in self.ir.walk() {
-            self.visit(visit);
+    fn new(ir: &Ir, options: PrintOptions) -> Printer<'_> {
+        Printer {
+            ir,
+            options,
+            names: Names::new(ir),
+            out: String::new(),
+            depth: 0,
         }
-        self.end_comments_of(self.ir.root_block());
     }
 
+    /// An operation with what its regions hold: a walk, not recursion.
     fn operation(&mut self, op: Op) {
         for visit in self.ir.walk_visits(op) {
             self.visit(visit);
