@@ -341,6 +341,20 @@ impl Kernel for Binary<'_> {
     }
 }
 
+/// Makes every NaN the canonical one.
+pub(crate) struct Quieten<'a>(pub(crate) &'a mut [f32]);
+
+impl Kernel for Quieten<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for value in self.0 {
+            *value = quiet(*value);
+        }
+    }
+}
+
 /// Reduces `lanes` rows side by side, each in order from its first element.
 ///
 /// `rows` holds the rows one behind another, `len` elements each; `out` gets one result per row.

@@ -127,16 +127,16 @@ fn block<S: Simd, const R: usize, const V: usize>(
             }
         }
     }
-    let lanes = size_of::<S::f32s>() / 4;
+    // Assigned one by one: nobody may hold the address of `acc`, or it would not stay in registers.
+    let mut values = [[zero; V]; R];
     for r in 0..R {
-        let out = &mut out[(row + r) * n + column..][..here];
-        if here == V * lanes {
-            let (out, _) = S::as_mut_simd_f32s(out);
-            out.copy_from_slice(&acc[r]);
-        } else {
-            let values = bytemuck::cast_slice::<S::f32s, f32>(&acc[r]);
-            out.copy_from_slice(&values[..here]);
+        for v in 0..V {
+            values[r][v] = acc[r][v];
         }
+    }
+    for (r, values) in values.iter().enumerate() {
+        let values: &[f32] = bytemuck::cast_slice(values);
+        out[(row + r) * n + column..][..here].copy_from_slice(&values[..here]);
     }
 }
 

@@ -283,7 +283,13 @@ pub(super) fn sigmoid(x: f64) -> f64 {
 /// [`sigmoid`] to 2e-12.
 #[inline(always)]
 pub(super) fn sigmoid_short(x: f64) -> f64 {
-    1.0 / (1.0 + exp_short(-x))
+    // Of the negative magnitude, so that the divisor is between 1 and 2 and an f32 quotient with
+    // one Newton step is good to 2e-14.
+    let e = exp_short(-x.abs());
+    let divisor = 1.0 + e;
+    let near = f64::from(1.0 / divisor as f32);
+    let inverse = near * (2.0 - divisor * near);
+    if x < 0.0 { e * inverse } else { inverse }
 }
 
 /// `arctan x`.

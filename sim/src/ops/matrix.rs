@@ -5,7 +5,7 @@ use bir_dialect::bir::num::DType;
 use bir_dialect::bir::space::Target;
 use bir_dialect::ir::Def;
 
-use crate::alu::quiet;
+use crate::alu::{Alu, Arg, Binary, Quieten};
 use crate::fault::{Fault, FaultKind, Run, malformed};
 use crate::lower::{Bound, Site, Task};
 use crate::machine::Machine;
@@ -82,9 +82,12 @@ fn write(
             before,
             &mut scratch.spare,
         );
-        for (sum, &old) in scratch.out[..rows_m * n].iter_mut().zip(before.iter()) {
-            *sum += old;
-        }
+        lanes.run(Binary {
+            op: Alu::Add,
+            out: &mut scratch.out[..rows_m * n],
+            a: Arg::Own,
+            b: Arg::Row(&before[..rows_m * n]),
+        });
     }
     let Machine {
         mem,
@@ -92,8 +95,8 @@ fn write(
         lanes,
         ..
     } = &mut *m;
-    for value in &mut scratch.out[..rows_m * n] {
-        *value = quiet(*value);
+    if !adds {
+        lanes.run(Quieten(&mut scratch.out[..rows_m * n]));
     }
     rows::store(
         *lanes,

@@ -1,6 +1,6 @@
 //! `tensor_reduce` and `tensor_tensor_scan`.
 
-use crate::alu::{Alu, ReduceRows, quiet, reduce_rows};
+use crate::alu::{Alu, Quieten, ReduceRows, quiet, reduce_rows};
 use crate::fault::{Run, malformed};
 use crate::lower::{Scalar, Site, Task};
 use crate::machine::Machine;
@@ -203,7 +203,7 @@ fn recur(lanes: Lanes, scan: &Scan, lhs: &mut [f32], rhs: &[f32], len: usize, in
                 rhs,
                 len,
                 initial,
-                step: |a: f32, s: f32, b: f32| quiet(a * s + b),
+                step: |a: f32, s: f32, b: f32| a * s + b,
             });
         }
         (op0, op1, [reverse0, reverse1]) => {
@@ -267,6 +267,7 @@ impl Task for Scan {
                 let from = part * SIDE_BY_SIDE * len;
                 let end = from + states.len() * len;
                 recur(lanes, self, &mut a[from..end], &b[from..end], len, states);
+                lanes.run(Quieten(&mut a[from..end]));
             }
             rows::store(lanes, mem, dst, to, (first, count), a, &mut scratch.spare);
         }
