@@ -79,7 +79,7 @@ impl Validation {
             self.before
         );
         let path = std::env::temp_dir().join(name);
-        Output::new(&path.display().to_string()).write(&[&text], "")?;
+        Output::new(&path.display().to_string()).write(&text)?;
         Ok(path)
     }
 }
