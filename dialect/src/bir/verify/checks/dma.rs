@@ -1,8 +1,10 @@
 //! DMA: element counts, conversions, indices, who makes the descriptors.
 
-use super::super::super::num::DTypeClass;
+use super::super::super::num::{self, DTypeClass};
+use super::super::super::program::names;
 use super::super::super::space::PARTITIONS;
 use super::*;
+use crate::ir::AttrView;
 
 /// Sources of one `dma_compute`.
 const MAX_SOURCES: usize = 16;
@@ -168,6 +170,69 @@ fn indexed(cx: &mut OpContext<'_>, index: &str, tile: &str, table: &str) {
                 counted(tile_facts.elements, "element")
             ),
         );
+    }
+    let rows = access.pairs.first().map_or(1, |pair| pair.count);
+    constant_indices(cx, index, table, rows);
+}
+
+/// Indices that are constants must name rows that exist, unless the rest is skipped.
+fn constant_indices(cx: &mut OpContext<'_>, index: &str, table: &str, rows: u64) {
+    if cx.view().word("oob") == Some("skip") {
+        return;
+    }
+    let ctx = &cx.ir.ctx;
+    let Some(alloc) = cx.value(index).and_then(|value| cx.ir.def_op(value)) else {
+        return;
+    };
+    let Some(AttrView::Dense { hex, .. }) = ctx
+        .dict_get(cx.ir.dict(alloc), names::VALUE)
+        .map(|attr| ctx.attr(attr))
+    else {
+        return;
+    };
+    let Some((mem, access)) = cx.access(index) else {
+        return;
+    };
+    // One element a partition; a reinterpreted tile is left to the simulator.
+    let (Some(window), Some(per_partition)) = (access.window, mem.free_elements()) else {
+        return;
+    };
+    if access.recast || !access.terms.is_empty() || access.elements() != 1 {
+        return;
+    }
+    let digits = mem.dtype.size_bytes() as usize * 2;
+    let text = ctx.text(hex);
+    for partition in 0..window.count {
+        let element = (window.start as u64 + partition) * per_partition + access.offset as u64;
+        // A constant of equal elements is kept as one of them.
+        let at = if text.len() == digits {
+            0
+        } else {
+            element as usize * digits
+        };
+        let Some(element) = text.get(at..at + digits) else {
+            return;
+        };
+        let bytes = (0..digits).step_by(2).rev();
+        let value = bytes
+            .filter_map(|byte| u8::from_str_radix(&element[byte..byte + 2], 16).ok())
+            .fold(0u64, |value, byte| value << 8 | u64::from(byte));
+        if value >= rows {
+            let row = num::Number {
+                dtype: mem.dtype,
+                bits: value,
+            };
+            let help = "write `{oob = skip}` to leave such rows out".to_owned();
+            cx.operand_error_help(
+                index,
+                format!(
+                    "holds {row} in partition {partition}, but `{table}` has {}",
+                    counted(rows, "row")
+                ),
+                Some(help),
+            );
+            return;
+        }
     }
 }
 
