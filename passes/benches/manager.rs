@@ -1,5 +1,7 @@
 //! Overhead of the manager per pass on an empty module; budget 20 µs.
 
+#![allow(missing_docs)] // criterion makes undocumented functions
+
 use bir_dialect::bir::program::new_ir;
 use bir_dialect::text::diag::Diagnostics;
 use bir_dialect::text::{ParseOptions, parse};

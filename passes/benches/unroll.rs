@@ -1,5 +1,7 @@
 //! Full unrolling per produced instruction; budgets 1 µs and 1 KB.
 
+#![allow(missing_docs)] // criterion makes undocumented functions
+
 use std::path::Path;
 
 use bir_dialect::bir::program::new_ir;

@@ -1,5 +1,7 @@
 //! Pipeline strings: what is dumped reads back to itself, and hostile strings end in a report.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests stop at the first surprise
+
 use bir_dialect::text::diag::Diagnostics;
 use bir_passes::pipeline::{Pipeline, parse};
 use bir_passes::planes::Plane;

@@ -1,6 +1,8 @@
 //! `unroll` against a direct reading of its definition: the instructions executed, and the bytes
 //! each one accesses, are the same before and after, in the same order.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests stop at the first surprise
+
 use bir_dialect::bir::access::{Access, Target};
 use bir_dialect::bir::attrs::Accumulate;
 use bir_dialect::bir::ops::OpCode;

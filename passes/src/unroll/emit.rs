@@ -537,10 +537,8 @@ impl Emitter<'_> {
         if !self.pending.is_empty() || self.fresh[at] {
             self.take_comments(ir, template.op, op);
         }
-        if self.fresh[at] {
-            if matches!(template.shape, Shape::Plain) {
-                self.fresh[at] = false;
-            }
+        if matches!(template.shape, Shape::Plain) {
+            self.fresh[at] = false;
         }
         Ok(op)
     }

@@ -71,8 +71,7 @@ pass_options! {
     /// picks some by the names of their indices, `innermost` those that hold no loop. By a factor,
     /// a loop of N trips becomes one of N / factor trips with that many copies of its body, and
     /// trips left over go into a second loop behind it. Loops of one trip vanish.
-    ///
-    ///     loop %k = 0 to 8 { … }      unroll{loops=k factor=4}
+    /// `unroll{loops=k factor=4}` leaves loop `%k` with four copies of its body.
     pub struct Unroll {
         /// Copies of the body per trip; `full` unrolls the loop away
         factor: Factor = Factor::Full,
