@@ -1,9 +1,9 @@
 //! Findings as text for people, as JSON for tools, and the places they point at.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use serde_json::{Map, Value};
 
 use super::compile::Compiler;
 use super::diag::{Diagnostic, Part, Place, Severity};
@@ -168,7 +168,7 @@ pub fn render<'d>(
     let mut out = String::new();
     if style == ReportStyle::Json {
         for diagnostic in diagnostics {
-            out.push_str(&json(ir, file, diagnostic));
+            out.push_str(&json(ir, file, diagnostic).to_string());
             out.push('\n');
         }
         return out;
@@ -274,74 +274,50 @@ fn clip_long_lines(text: &str, ranges: &mut [(Range<usize>, Option<String>)]) ->
 }
 
 /// One finding as a JSON object.
-fn json(ir: &Ir, file: SourceFile<'_>, diagnostic: &Diagnostic) -> String {
-    let mut out = String::from("{");
-    let _ = write!(
-        out,
-        "\"severity\":\"{}\",\"message\":{}",
-        diagnostic.severity.name(),
-        json_string(&diagnostic.message)
-    );
+fn json(ir: &Ir, file: SourceFile<'_>, diagnostic: &Diagnostic) -> Value {
+    let mut out = Map::new();
+    out.insert("severity".into(), diagnostic.severity.name().into());
+    out.insert("message".into(), diagnostic.message.as_str().into());
     if let Some(range) = resolve(ir, file, &diagnostic.place) {
-        let _ = write!(out, ",{}", json_place(file, range));
+        insert_place(&mut out, file, range);
     }
     if let Some(label) = &diagnostic.label {
-        let _ = write!(out, ",\"label\":{}", json_string(label));
+        out.insert("label".into(), label.as_str().into());
     }
-    let related: Vec<String> = diagnostic
+    let related: Vec<Value> = diagnostic
         .related
         .iter()
         .filter_map(|(place, text)| {
-            let range = resolve(ir, file, place)?;
-            Some(format!(
-                "{{\"message\":{},{}}}",
-                json_string(text),
-                json_place(file, range)
-            ))
+            let mut entry = Map::new();
+            entry.insert("message".into(), text.as_str().into());
+            insert_place(&mut entry, file, resolve(ir, file, place)?);
+            Some(entry.into())
         })
         .collect();
     if !related.is_empty() {
-        let _ = write!(out, ",\"related\":[{}]", related.join(","));
+        out.insert("related".into(), related.into());
     }
     if !diagnostic.notes.is_empty() {
-        let notes: Vec<String> = diagnostic
-            .notes
-            .iter()
-            .map(|note| json_string(note))
-            .collect();
-        let _ = write!(out, ",\"notes\":[{}]", notes.join(","));
+        out.insert("notes".into(), diagnostic.notes.clone().into());
     }
     if let Some(help) = &diagnostic.help {
-        let _ = write!(out, ",\"help\":{}", json_string(help));
+        out.insert("help".into(), help.as_str().into());
     }
-    out.push('}');
-    out
+    out.into()
 }
 
-fn json_place(file: SourceFile<'_>, range: Range<usize>) -> String {
+fn insert_place(out: &mut Map<String, Value>, file: SourceFile<'_>, range: Range<usize>) {
     let (line, column) = line_col(file.text, range.start);
     let (end_line, end_column) = line_col(file.text, range.end);
-    format!(
-        "\"file\":{},\"line\":{line},\"column\":{column},\"end_line\":{end_line},\"end_column\":{end_column},\"offset\":{},\"length\":{}",
-        json_string(file.name),
-        range.start,
-        range.end - range.start
-    )
-}
-
-fn json_string(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if (c as u32) < 32 => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            c => out.push(c),
-        }
+    out.insert("file".into(), file.name.into());
+    for (key, value) in [
+        ("line", line),
+        ("column", column),
+        ("end_line", end_line),
+        ("end_column", end_column),
+        ("offset", range.start),
+        ("length", range.end - range.start),
+    ] {
+        out.insert(key.into(), value.into());
     }
-    out.push('"');
-    out
 }

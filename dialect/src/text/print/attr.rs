@@ -104,17 +104,8 @@ impl Printer<'_> {
                 }
             }
             AttrView::Symbol(name) => {
-                let text = ctx.text(name);
                 self.out.push('@');
-                let plain = !text.is_empty()
-                    && text
-                        .chars()
-                        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.'));
-                if plain {
-                    self.out.push_str(text);
-                } else {
-                    self.quoted(text);
-                }
+                self.symbol_text(name);
             }
             AttrView::Array(list) => {
                 self.out.push('[');

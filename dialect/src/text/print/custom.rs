@@ -166,7 +166,8 @@ impl Printer<'_> {
         }
     }
 
-    fn symbol_text(&mut self, name: Str) {
+    /// A symbol behind its `@`, quoted where it must be.
+    pub(super) fn symbol_text(&mut self, name: Str) {
         let text = self.ir.ctx.text(name);
         let plain = !text.is_empty()
             && text
