@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use bir_dialect::ir::Ir;
-use bir_dialect::text::diag::Diagnostics;
+use bir_dialect::text::diag::{Diagnostic, Diagnostics, Place, Severity};
 use bir_dialect::text::render::{ReportStyle, SourceFile, render};
 use clap::ValueEnum;
 
@@ -43,12 +43,33 @@ pub fn style(format: Format, color: Color) -> ReportStyle {
     }
 }
 
-/// Prints findings about a file.
-pub fn print(ir: &Ir, file: SourceFile<'_>, diags: &Diagnostics, style: ReportStyle) {
-    if diags.is_empty() {
-        return;
+/// Errors shown where no flag says how many.
+pub const ERROR_LIMIT: usize = 20;
+
+/// Prints findings about a file in the order of their places, and at most `limit` errors (0: all).
+pub fn print(ir: &Ir, file: SourceFile<'_>, diags: &Diagnostics, style: ReportStyle, limit: usize) {
+    let mut list: Vec<&Diagnostic> = diags.iter().collect();
+    list.sort_by_key(|diagnostic| match &diagnostic.place {
+        Place::None => usize::MAX,
+        Place::Span(range) => range.start,
+        Place::Op(op, _) => ir.span(*op).unwrap_or(usize::MAX),
+    });
+    let mut errors = 0;
+    let limit = if limit == 0 { usize::MAX } else { limit };
+    list.retain(|diagnostic| {
+        errors += usize::from(diagnostic.severity == Severity::Error);
+        errors <= limit || diagnostic.severity != Severity::Error
+    });
+    let mut text = render(ir, file, list, style);
+    if errors >= limit {
+        let found = match errors - limit {
+            0 => format!("stopped after {errors} errors"),
+            more => format!("{more} more errors are not shown"),
+        };
+        let last = Diagnostic::remark(Place::None, found)
+            .help("`--error-limit=0` reports all, `--error-limit=N` the first N");
+        text.push_str(&render(ir, file, [&last], style));
     }
-    let text = render(ir, file, diags.iter(), style);
     // Nobody is left to tell where standard error fails.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

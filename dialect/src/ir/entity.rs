@@ -8,6 +8,7 @@ macro_rules! entities {
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(pub(crate) u32);
 
+        #[allow(dead_code)] // not every handle needs all of them
         impl $name {
             /// "No handle", as stored; the public interface says `Option` instead.
             #[allow(dead_code)] // not every kind of handle is ever absent
@@ -28,7 +29,6 @@ macro_rules! entities {
 
             /// The stored form back as an `Option`.
             #[inline]
-            #[allow(dead_code)]
             pub(crate) fn some(self) -> Option<$name> {
                 if self.0 == u32::MAX { None } else { Some(self) }
             }

@@ -90,6 +90,14 @@ impl Diagnostic {
         }
     }
 
+    /// A remark at a place.
+    pub fn remark(place: Place, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Remark,
+            ..Diagnostic::error(place, message)
+        }
+    }
+
     /// Adds the text beside the caret.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.label = Some(text.into());

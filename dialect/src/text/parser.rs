@@ -15,8 +15,8 @@ use super::cache::Cache;
 use super::compile::{Aliases, Compiler, Tail};
 use super::diag::{Diagnostic, Diagnostics, Part, Place};
 use super::recipe::{LabelRecipe, Opens, Recipe};
-use super::scan::{End, HoleKind, Scanned, line_end, skip_blank};
-use super::scopes::{Label, POISON, Scopes, label_hint};
+use super::scan::{End, HoleKind, Scanned, line_end, skip_blank, string_end};
+use super::scopes::{Label, POISON, Scopes, label_hint, unknown_block};
 use crate::bir::ops::{AttrType, COMMON_ATTRS, OPS, OpCode};
 use crate::ir::{Block, Comment, Cursor, Ir, Op, Str, Type, Value};
 
@@ -182,7 +182,18 @@ impl<'t> Parser<'_, 't> {
         }
         let block = self.ir.root_block();
         self.end_comments(block);
-        self.scopes.unresolved(self.ir, self.diags);
+        self.unresolved();
+    }
+
+    /// Reports what was used but never defined in the scope about to close.
+    fn unresolved(&mut self) {
+        for pending in self.scopes.unresolved() {
+            if self.stopped {
+                break;
+            }
+            let finding = self.scopes.unknown(self.ir, &pending.text, pending.place);
+            self.report(finding);
+        }
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
@@ -253,9 +264,6 @@ impl<'t> Parser<'_, 't> {
             None
         };
         self.pos = at;
-        if src.get(self.pos) == Some(&b'\n') {
-            self.pos += 1;
-        }
         comment
     }
 
@@ -273,13 +281,21 @@ impl<'t> Parser<'_, 't> {
     /// `#name = …` and `!name = …`
     fn alias(&mut self) {
         let start = self.pos;
-        let end = line_end(self.bytes(), start);
+        let end = statement_line_end(self.bytes(), start);
         let line = self.text[start..end].trim_end();
         self.pos = end;
         match line.split_once('=') {
             Some((name, value)) => {
-                self.aliases
-                    .push((name.trim_end().into(), value.trim_start().into()));
+                let name = name.trim_end();
+                if self.aliases.iter().any(|(known, _)| **known == *name) {
+                    let place = Place::Span(start..start + name.len());
+                    let message = format!("alias `{name}` is already defined");
+                    self.report(Diagnostic::error(place, message));
+                    return;
+                }
+                self.aliases.push((name.into(), value.trim_start().into()));
+                // Recipes made so far took the name for something else.
+                self.cache = Cache::default();
             }
             None => self.report(Diagnostic::error(
                 Place::Span(start..start + line.len()),
@@ -359,8 +375,14 @@ impl<'t> Parser<'_, 't> {
         self.end_comments(block);
         let region = self.ir.block_region(block);
         if self.current().block.is_some() {
-            self.scopes.unresolved(self.ir, self.diags);
-            self.scopes.undefined_labels(self.ir, region, self.diags);
+            self.unresolved();
+            let labels = self.scopes.take_labels(region);
+            for label in labels.iter().filter(|label| !label.defined) {
+                if self.stopped {
+                    break;
+                }
+                self.report(unknown_block(self.ir, label, &labels));
+            }
         }
         self.scopes.close();
         let Some(frame) = self.frames.pop() else {
@@ -773,6 +795,11 @@ impl<'t> Parser<'_, 't> {
             && self.ir.first_op(at).is_none()
             && self.ir.label(at).is_none()
             && self.ir.end_comments(at).is_empty();
+        // What stands in front of a label ends the block above.
+        if !fresh_entry && !self.comments.is_empty() {
+            let comments = std::mem::take(&mut self.comments);
+            self.ir.set_end_comments(at, comments);
+        }
         let known = self.scopes.blocks.get(&(region, name)).copied();
         let block = match known {
             Some(known) if self.scopes.labels[known].defined => {
@@ -852,4 +879,20 @@ fn is_predecessor_note(text: &str) -> bool {
         || text
             .split_once(" preds: ^")
             .is_some_and(|(count, _)| count.parse::<u32>().is_ok())
+}
+
+/// The end of the line, or of what stands before its comment.
+fn statement_line_end(src: &[u8], start: usize) -> usize {
+    let mut at = start;
+    loop {
+        match src.get(at) {
+            None | Some(b'\n') => return at,
+            Some(b'/') if src.get(at + 1) == Some(&b'/') => return at,
+            Some(b'"') => match string_end(src, at) {
+                Some(end) => at = end,
+                None => return line_end(src, at),
+            },
+            Some(_) => at += 1,
+        }
+    }
 }

@@ -5,6 +5,8 @@
 //! pest sees each shape once (see `recipe`). Digits that stand together with letters
 //! (`128x512xf32`, `0x1F`) stay part of the shape, as do strings the dialect gives meaning to.
 
+use std::string::FromUtf8Error;
+
 use super::diag::{Diagnostic, Place};
 
 /// What a hole holds.
@@ -151,6 +153,47 @@ pub(crate) fn skip_blank(src: &[u8], mut at: usize) -> usize {
     }
 }
 
+/// Whether a text can stand behind `%`.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|c| class(c) & NAME != 0)
+}
+
+/// The text a quoted string stands for: `\\`, `\"`, `\n`, `\t` and bytes as `\HH`.
+pub(crate) fn unescaped(quoted: &[u8]) -> Result<String, FromUtf8Error> {
+    let inner = match quoted {
+        [b'"', inner @ .., b'"'] => inner,
+        other => other,
+    };
+    let mut bytes = Vec::with_capacity(inner.len());
+    let mut rest = inner.iter().copied();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        match rest.next() {
+            Some(b'n') => bytes.push(b'\n'),
+            Some(b't') => bytes.push(b'\t'),
+            Some(high) => {
+                let mut ahead = rest.clone();
+                match (hex_digit(high), ahead.next().and_then(hex_digit)) {
+                    (Some(high), Some(low)) => {
+                        rest = ahead;
+                        bytes.push(high << 4 | low);
+                    }
+                    _ => bytes.push(high),
+                }
+            }
+            None => bytes.push(b'\\'),
+        }
+    }
+    String::from_utf8(bytes)
+}
+
+fn hex_digit(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
 /// At the line end at or behind `at`.
 pub(crate) fn line_end(src: &[u8], at: usize) -> usize {
     src.get(at..)
@@ -255,6 +298,13 @@ impl Scanned {
                             .help("write line ends inside strings as `\\n`"),
                         ));
                     };
+                    if src[i..end].contains(&b'\\') && unescaped(&src[i..end]).is_err() {
+                        self.end = line_end(src, i);
+                        return Err(Box::new(Diagnostic::error(
+                            Place::Span(i..end),
+                            "the bytes this string stands for are not UTF-8",
+                        )));
+                    }
                     // The name of a generic operation stands first, or behind `=` outside braces.
                     let names_op = i == start
                         || src[start] == b'%' && !braces && src.get(solid - 1) == Some(&b'=');

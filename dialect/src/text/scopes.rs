@@ -1,7 +1,7 @@
 //! What names and labels stand for while a file is read.
 
 use super::build::Failure;
-use super::diag::{Diagnostic, Diagnostics, Part, Place, did_you_mean, nearest};
+use super::diag::{Diagnostic, Part, Place, nearest};
 use crate::bir::types::is_index;
 use crate::ir::{Block, Def, Ir, NewOp, Region, Str, Type, Value};
 use hashbrown::HashMap;
@@ -17,17 +17,16 @@ pub(crate) struct Scopes {
     undo: Vec<(Str, Value)>,
     marks: Vec<usize>,
     /// Names used before their definition, with the stand-in values.
-    pending: Vec<Pending>,
+    pending: HashMap<Value, Pending>,
     pub(super) blocks: HashMap<(Region, Str), usize>,
     pub(super) labels: Vec<Label>,
     pub(super) region: Option<Region>,
 }
 
-struct Pending {
-    name: Str,
+pub(super) struct Pending {
     value: Value,
-    place: Place,
-    text: String,
+    pub(super) place: Place,
+    pub(super) text: String,
 }
 
 pub(super) struct Label {
@@ -87,12 +86,7 @@ impl Scopes {
             return Err(None);
         };
         self.set(name, value);
-        self.pending.push(Pending {
-            name,
-            value,
-            place,
-            text,
-        });
+        self.pending.insert(value, Pending { value, place, text });
         Ok(value)
     }
 
@@ -146,8 +140,9 @@ impl Scopes {
         place: impl FnOnce() -> (Place, String),
     ) -> Result<(), Failure> {
         let old = self.get(name);
-        if let Some(at) = self.pending.iter().position(|p| p.value == old) {
-            let pending = self.pending.remove(at);
+        if old != Value::NONE
+            && let Some(pending) = self.pending.remove(&old)
+        {
             if ir.value_type(pending.value) != ir.value_type(value) {
                 // Uses before the definition assumed a type; the verifier judges the real one.
                 let ty = ir.value_type(value);
@@ -216,46 +211,43 @@ impl Scopes {
         }
     }
 
-    /// Reports what was used but never defined in the scope about to close.
-    pub(super) fn unresolved(&mut self, ir: &Ir, diags: &mut Diagnostics) {
+    /// What was used but never defined in the scope about to close.
+    pub(super) fn unresolved(&mut self) -> Vec<Pending> {
         let mark = self.marks.last().copied().unwrap_or(0);
-        let inside: Vec<usize> = (0..self.pending.len())
-            .filter(|&i| {
-                self.undo[mark.min(self.undo.len())..]
-                    .iter()
-                    .any(|&(name, _)| name == self.pending[i].name)
-            })
+        let inside = self.undo.get(mark..).unwrap_or(&[]);
+        let mut found: Vec<Pending> = inside
+            .iter()
+            .filter_map(|&(name, _)| self.pending.remove(self.values.get(name.index())?))
             .collect();
-        for at in inside.into_iter().rev() {
-            let pending = self.pending.remove(at);
-            diags.push(self.unknown(ir, &pending.text, pending.place));
-        }
+        found.sort_by_key(|pending| pending.value);
+        found
     }
 
-    pub(super) fn undefined_labels(&mut self, ir: &Ir, region: Region, diags: &mut Diagnostics) {
+    /// Labels of the region about to close, in order of their first mention.
+    pub(super) fn take_labels(&mut self, region: Region) -> Vec<Label> {
         // Labels of inner regions are behind those of outer ones, and already gone.
-        while let Some(label) = self.labels.last() {
-            if label.region != region {
-                break;
-            }
-            let Some(label) = self.labels.pop() else {
-                break;
-            };
+        let start = self
+            .labels
+            .iter()
+            .rposition(|label| label.region != region)
+            .map_or(0, |at| at + 1);
+        let labels: Vec<Label> = self.labels.drain(start..).collect();
+        for label in &labels {
             self.blocks.remove(&(region, label.name));
-            if !label.defined {
-                let text = ir.ctx.text(label.name);
-                let known = self
-                    .labels
-                    .iter()
-                    .filter(|other| other.region == region && other.defined)
-                    .map(|other| ir.ctx.text(other.name));
-                diags.push(
-                    Diagnostic::error(label.place, format!("unknown block `^{text}`"))
-                        .maybe_help(did_you_mean(text, known)),
-                );
-            }
         }
+        labels
     }
+}
+
+/// The finding for a label that no block has.
+pub(super) fn unknown_block(ir: &Ir, label: &Label, labels: &[Label]) -> Diagnostic {
+    let text = ir.ctx.text(label.name);
+    let known = labels
+        .iter()
+        .filter(|other| other.defined)
+        .map(|other| ir.ctx.text(other.name));
+    let help = nearest(text, known).map(|near| format!("did you mean `^{near}`?"));
+    Diagnostic::error(label.place.clone(), format!("unknown block `^{text}`")).maybe_help(help)
 }
 
 /// A label as a hint; `bb3` is what the printer makes up itself and means nothing.

@@ -205,7 +205,7 @@ fn run(args: &Args) -> Result<bool, String> {
     if !diags.has_errors() && !args.no_verify {
         verify(&ir, VerifyOptions::default(), &mut diags);
     }
-    report::print(&ir, file, &diags, style);
+    report::print(&ir, file, &diags, style, report::ERROR_LIMIT);
     if diags.has_errors() {
         return Ok(false);
     }
@@ -257,7 +257,7 @@ fn run(args: &Args) -> Result<bool, String> {
 fn print_fault(ir: &bir_dialect::ir::Ir, file: SourceFile<'_>, fault: &Fault, style: ReportStyle) {
     let mut diags = Diagnostics::new();
     diags.push(fault.diagnostic());
-    report::print(ir, file, &diags, style);
+    report::print(ir, file, &diags, style, report::ERROR_LIMIT);
 }
 
 fn progress_bar() -> ProgressBar {

@@ -83,7 +83,7 @@ fn read(args: &Args, registry: &Registry, name: &str, text: &str) -> Result<Pipe
     let mut diags = Diagnostics::new();
     let pipeline = parse(registry, text, &mut diags);
     let style = report::style(args.reports.diagnostics, args.reports.color);
-    report::print(&new_ir(), SourceFile { name, text }, &diags, style);
+    report::print(&new_ir(), SourceFile { name, text }, &diags, style, 0);
     pipeline.ok_or(Failure::Usage)
 }
 

@@ -42,7 +42,7 @@ pub(super) fn holds(options: ParseOptions, ir: &Ir, style: ReportStyle) -> bool 
             }
         }
         if diags.has_errors() {
-            report::print(&again, file, &diags, style);
+            report::print(&again, file, &diags, style, options.error_limit);
             return false;
         }
     }

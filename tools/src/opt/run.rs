@@ -196,8 +196,14 @@ impl Run<'_> {
                 &mut diags,
             )
         });
-        if !diags.has_errors() {
-            self.timed("verify", || verify(&ir, verify_options(args), &mut diags));
+        let limit = parse_options(args).error_limit;
+        if limit == 0 || diags.errors() < limit {
+            let mut options = verify_options(args);
+            if diags.has_errors() {
+                // What could be read can be wrong by itself; what is missing around it says nothing.
+                options.level = options.level.min(Level::Instructions);
+            }
+            self.timed("verify", || verify(&ir, options, &mut diags));
         }
         let mut files = Vec::new();
         if !diags.has_errors() && !self.pipeline.steps.is_empty() {
@@ -210,10 +216,10 @@ impl Run<'_> {
         }
         if args.testing.verify_diagnostics {
             let differences = check_expected(&ir, file, chunk, &diags);
-            report::print(&ir, file, &differences, self.style);
+            report::print(&ir, file, &differences, self.style, limit);
             return (!differences.has_errors()).then_some(ir);
         }
-        report::print(&ir, file, &diags, self.style);
+        report::print(&ir, file, &diags, self.style, limit);
         if diags.has_errors() {
             return None;
         }
@@ -229,7 +235,11 @@ impl Run<'_> {
 fn parse_options(args: &Args) -> ParseOptions {
     ParseOptions {
         allow_unregistered: args.verification.allow_unregistered_dialect,
-        error_limit: args.reports.error_limit,
+        // Expectations are compared with all there is.
+        error_limit: match args.testing.verify_diagnostics {
+            true => 0,
+            false => args.reports.error_limit,
+        },
         plain: args.testing.plain_parser,
     }
 }

@@ -13,7 +13,7 @@ use super::dominance::Dominators;
 use super::facts::{FactCache, Facts};
 use super::operands::Resolved;
 use super::structure::Program;
-use super::{OpContext, VerifyOptions};
+use super::{Level, OpContext, VerifyOptions};
 use crate::ir::{Attr, Block, Dict, Ir, Op, Region, Str, Value, Visit};
 use crate::text::diag::{Diagnostic, Diagnostics, Part, Place};
 
@@ -96,7 +96,14 @@ impl<'a> Verifier<'a> {
                 Visit::Leave(op) => self.leave(op),
             }
         }
-        self.check_program();
+        if self.whole() {
+            self.check_program();
+        }
+    }
+
+    /// Whether instructions are checked in their places, not only by themselves.
+    fn whole(&self) -> bool {
+        self.options.level > Level::Instructions
     }
 
     fn push_frame(&mut self, owner: Option<Op>) {
@@ -119,8 +126,10 @@ impl<'a> Verifier<'a> {
         if code == Some(OpCode::Module) {
             self.enter_module(op);
         }
-        self.check_place(op, code);
-        self.check_operand_definitions(op);
+        if self.whole() {
+            self.check_place(op, code);
+            self.check_operand_definitions(op);
+        }
         match code {
             Some(code) => self.check_op(op, code),
             None if !self.options.allow_unregistered => self.unregistered(op),
@@ -136,7 +145,7 @@ impl<'a> Verifier<'a> {
         if let Some(region) = self.frames.pop().and_then(|frame| frame.region) {
             self.open[region.index()] = NONE;
         }
-        if OpCode::of(self.ir, op) == Some(OpCode::Func) {
+        if self.whole() && OpCode::of(self.ir, op) == Some(OpCode::Func) {
             self.leave_function(op);
         }
     }
@@ -158,7 +167,9 @@ impl<'a> Verifier<'a> {
         for arg in self.ir.args(block) {
             self.values[arg.index()].block = block.index() as u32;
         }
-        self.check_block(block);
+        if self.whole() {
+            self.check_block(block);
+        }
     }
 
     fn define_results(&mut self, op: Op, code: Option<OpCode>) {

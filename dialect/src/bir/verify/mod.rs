@@ -48,6 +48,8 @@ pub use words::value_text;
 pub enum Level {
     /// Nothing.
     Off,
+    /// Each instruction by itself: all that can be said of a file with other errors in it.
+    Instructions,
     /// Structure, accesses, placement.
     #[default]
     Default,
@@ -60,6 +62,7 @@ impl Level {
     pub const fn name(self) -> &'static str {
         match self {
             Level::Off => "off",
+            Level::Instructions => "instructions",
             Level::Default => "default",
             Level::Full => "full",
         }
@@ -67,7 +70,7 @@ impl Level {
 
     /// The level of that word.
     pub fn from_name(name: &str) -> Option<Level> {
-        [Level::Off, Level::Default, Level::Full]
+        [Level::Off, Level::Instructions, Level::Default, Level::Full]
             .into_iter()
             .find(|level| level.name() == name)
     }

@@ -63,7 +63,11 @@ impl<'s> Builder<'_, 's> {
                 self.ir.ctx.string_of(text)
             }
             AttrRecipe::Symbol(hole) => {
-                let name = self.ir.ctx.str(src.hole_text(*hole).trim_matches('"'));
+                let text = src.hole_text(*hole);
+                let name = match text.starts_with('"') {
+                    true => self.ir.ctx.str(&crate::text::compile::unescape(text)),
+                    false => self.ir.ctx.str(text),
+                };
                 self.ir.ctx.symbol(name)
             }
             AttrRecipe::Array(elements) => {

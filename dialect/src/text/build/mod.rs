@@ -21,7 +21,7 @@ use crate::text::diag::{Diagnostic, Place};
 use crate::text::recipe::{
     AccessRecipe, IntSrc, LocRecipe, NameSrc, NumSrc, OpRecipe, Opens, Span, StrSrc,
 };
-use crate::text::scan::Hole;
+use crate::text::scan::{Hole, is_name};
 use crate::text::scopes::Scopes;
 use smallvec::SmallVec;
 
@@ -88,6 +88,13 @@ impl<'a> Source<'a> {
 
     fn span(&self, span: &Span) -> Place {
         Place::Span(self.base + span.start as usize..self.base + span.end as usize)
+    }
+
+    /// Where a name stands in this statement; recipes hold the places of the first of their shape.
+    fn name_place(&self, name: &NameSrc) -> Place {
+        let hole = self.hole(name.hole);
+        let start = hole.start as usize;
+        Place::Span(start - 1..start + hole.len as usize)
     }
 
     fn fail<T>(&self, span: &Span, message: impl Into<String>) -> Res<T> {
@@ -175,7 +182,7 @@ impl<'s> Builder<'_, 's> {
             .iter()
             .map(|name| {
                 self.scopes
-                    .block(self.ir, src.hole_text(name.hole), || src.span(&name.span))
+                    .block(self.ir, src.hole_text(name.hole), || src.name_place(name))
             })
             .collect();
         let loc = match &recipe.loc {
@@ -193,7 +200,7 @@ impl<'s> Builder<'_, 's> {
             loc,
         });
         self.columns(recipe, op, order.as_deref());
-        let hint = recipe.hint.as_ref().map(|hint| src.str(self.ir, hint));
+        let hint = self.hint(recipe)?;
         self.bind_results(recipe, op, hint)?;
         let iv = match &recipe.iv {
             Some(name) => Some(self.ir.ctx.str(src.hole_text(name.hole))),
@@ -250,8 +257,7 @@ impl<'s> Builder<'_, 's> {
             operand.role = role as u8;
         }
         self.ir.set_operands(op, &operands);
-        let hint = recipe.hint.as_ref().map(|hint| self.src.str(self.ir, hint));
-        Ok(hint)
+        self.hint(recipe)
     }
 
     fn columns(&mut self, recipe: &OpRecipe, op: Op, order: Option<&[OrderTerm]>) {
@@ -325,8 +331,22 @@ impl<'s> Builder<'_, 's> {
         let is_mem = ty.is_some_and(|ty| MemType::get(&self.ir.ctx, ty).is_some());
         self.scopes
             .lookup(self.ir, key, ty, may_be_later && !is_mem, || {
-                (src.span(&name.span), text.to_owned())
+                (src.name_place(name), text.to_owned())
             })
+    }
+
+    /// The name the attributes state.
+    fn hint(&mut self, recipe: &'s OpRecipe) -> Res<Option<Str>> {
+        let Some(hint) = &recipe.hint else {
+            return Ok(None);
+        };
+        let hint = self.src.str(self.ir, hint);
+        let text = self.ir.ctx.text(hint);
+        if !is_name(text) {
+            let message = format!("a value cannot have the name {text:?}");
+            return self.src.fail(&(0..1), message);
+        }
+        Ok(Some(hint))
     }
 
     fn bind_results(&mut self, recipe: &'s OpRecipe, op: Op, hint: Option<Str>) -> Res<()> {

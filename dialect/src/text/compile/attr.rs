@@ -28,6 +28,7 @@ impl Compiler<'_> {
             let span = span_of(&entry);
             let mut inner = entry.clone().into_inner();
             let Some(key) = inner.next() else { continue };
+            self.keeps_text_of(&key);
             let key_text = match key.as_str().strip_prefix('"') {
                 Some(_) => unescape(key.as_str()),
                 None => key.as_str().to_owned(),
@@ -137,15 +138,7 @@ impl Compiler<'_> {
             }
             ("access", Rule::array) => {
                 for part in value.clone().into_inner() {
-                    match part.clone().into_inner().next() {
-                        Some(unit) if unit.as_rule() == Rule::unit => {
-                            access.push(AccessRecipe::Whole);
-                        }
-                        Some(ap) if ap.as_rule() == Rule::bir_ap => {
-                            access.push(self.raw(ap, None)?)
-                        }
-                        _ => return Err(self.error(&part, "expected `unit` or `#bir.ap<…>`")),
-                    }
+                    access.push(self.access_entry(part)?);
                 }
             }
             ("operandSegmentSizes", Rule::i32_array) => {
@@ -179,6 +172,19 @@ impl Compiler<'_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// One element of the generic form's `access`.
+    fn access_entry(&mut self, part: Pair<'_, Rule>) -> Res<AccessRecipe> {
+        match part.clone().into_inner().next() {
+            Some(unit) if unit.as_rule() == Rule::unit => Ok(AccessRecipe::Whole),
+            Some(ap) if ap.as_rule() == Rule::bir_ap => self.raw(ap, None),
+            Some(name) if name.as_rule() == Rule::opaque_attr => match self.alias(name.as_str()) {
+                Some(text) => self.in_alias(&name, &text, Rule::attr, Self::access_entry),
+                None => Err(self.error(&name, format!("unknown alias `{}`", name.as_str()))),
+            },
+            _ => Err(self.error(&part, "expected `unit` or `#bir.ap<…>`")),
+        }
     }
 
     pub(super) fn dep(&self, pair: Pair<'_, Rule>) -> Res<DepRecipe> {
@@ -231,6 +237,7 @@ impl Compiler<'_> {
                 for entry in pair.into_inner() {
                     let mut inner = entry.into_inner();
                     let Some(key) = inner.next() else { continue };
+                    self.keeps_text_of(&key);
                     let name = match key.as_str().strip_prefix('"') {
                         Some(_) => self.ir.ctx.str(&unescape(key.as_str())),
                         None => self.ir.ctx.str(key.as_str()),
@@ -272,6 +279,11 @@ impl Compiler<'_> {
                     [partition, byte] => self.placement_parts(partition, byte)?,
                     _ => AttrRecipe::PlaceAddress(IntSrc::Const(0)),
                 }
+            }
+            Rule::unless_first | Rule::bir_unless_first
+                if !matches!(expected, Some(AttrType::Accumulate)) =>
+            {
+                return Err(self.error(&pair, "`unless_first` can only say when to accumulate"));
             }
             Rule::unless_first => match pair.clone().into_inner().next() {
                 Some(value) => AttrRecipe::UnlessFirst(IndexSrc::Name(self.name(&value)?)),
@@ -320,9 +332,13 @@ impl Compiler<'_> {
                         }
                     });
                 }
-                None => AttrRecipe::Const(self.ir.ctx.opaque_attr(pair.as_str())),
+                None => {
+                    self.keeps_text_of(&pair);
+                    AttrRecipe::Const(self.ir.ctx.opaque_attr(pair.as_str()))
+                }
             },
             Rule::i32_array | Rule::bir_ap | Rule::bir_deps | Rule::bir_order => {
+                self.keeps_text_of(&pair);
                 AttrRecipe::Const(self.ir.ctx.opaque_attr(pair.as_str()))
             }
             Rule::affine_attr => {

@@ -8,7 +8,7 @@ use crate::ir::{Sign, Type};
 use crate::text::diag::{Diagnostic, did_you_mean};
 use crate::text::grammar::{Grammar, Rule};
 use crate::text::recipe::{IntSrc, NameSrc, NumSrc, NumStyle, StrSrc};
-use crate::text::scan::HoleKind;
+use crate::text::scan::{HoleKind, unescaped};
 use pest::Parser as _;
 use pest::iterators::Pair;
 use smallvec::SmallVec;
@@ -46,6 +46,22 @@ impl Compiler<'_> {
                 Ok(IntSrc::Const(value))
             }
             _ => Err(self.error(pair, format!("integer `{text}` does not fit 64 bits"))),
+        }
+    }
+
+    /// The recipe holds this text as it is: it serves other statements only if all of it is shape.
+    pub(super) fn keeps_text_of(&mut self, pair: &Pair<'_, Rule>) {
+        let span = pair.as_span();
+        let (start, end) = (self.base + span.start(), self.base + span.end());
+        let first = self
+            .holes
+            .partition_point(|hole| (hole.start as usize) < start);
+        let inside = self
+            .holes
+            .get(first)
+            .is_some_and(|hole| (hole.start as usize) < end);
+        if inside && self.alias_depth == 0 {
+            self.cacheable = false;
         }
     }
 
@@ -196,12 +212,18 @@ impl Compiler<'_> {
                 }
                 None => Ok(self.ir.ctx.none_type()),
             },
-            Rule::function_type => Ok(self.ir.ctx.function_type(pair.as_str())),
+            Rule::function_type => {
+                self.keeps_text_of(&pair);
+                Ok(self.ir.ctx.function_type(pair.as_str()))
+            }
             Rule::alias_type => match self.alias(pair.as_str()) {
                 Some(text) => self.in_alias(&pair, &text, Rule::type_, Self::ty),
                 None => Err(self.error(&pair, format!("unknown type alias `{}`", pair.as_str()))),
             },
-            Rule::opaque_type => Ok(self.ir.ctx.opaque_type(pair.as_str())),
+            Rule::opaque_type => {
+                self.keeps_text_of(&pair);
+                Ok(self.ir.ctx.opaque_type(pair.as_str()))
+            }
             _ => Ok(self.builtin_type(pair.as_str())),
         }
     }
@@ -274,45 +296,6 @@ impl Compiler<'_> {
 
 /// The text of a quoted string.
 pub(crate) fn unescape(quoted: &str) -> String {
-    let inner = quoted
-        .strip_prefix('"')
-        .and_then(|text| text.strip_suffix('"'))
-        .unwrap_or(quoted);
-    if !inner.contains('\\') {
-        return inner.to_owned();
-    }
-    let mut bytes = Vec::with_capacity(inner.len());
-    let mut rest = inner.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'\\' {
-            bytes.push(byte);
-            continue;
-        }
-        match rest.next() {
-            Some(b'n') => bytes.push(b'\n'),
-            Some(b't') => bytes.push(b'\t'),
-            Some(high) if high.is_ascii_hexdigit() => {
-                let mut ahead = rest.clone();
-                match ahead.next() {
-                    Some(low) if low.is_ascii_hexdigit() => {
-                        rest = ahead;
-                        bytes.push(hex_value(high) << 4 | hex_value(low));
-                    }
-                    _ => bytes.push(high),
-                }
-            }
-            Some(other) => bytes.push(other),
-            None => bytes.push(b'\\'),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn hex_value(digit: u8) -> u8 {
-    match digit {
-        b'0'..=b'9' => digit - b'0',
-        b'a'..=b'f' => digit - b'a' + 10,
-        b'A'..=b'F' => digit - b'A' + 10,
-        _ => 0,
-    }
+    // The scanner has refused strings that are no text.
+    unescaped(quoted.as_bytes()).unwrap_or_default()
 }

@@ -134,7 +134,10 @@ impl Printer<'_> {
                 self.out.push('}');
             }
             AttrView::Type(ty) => self.ty(ty),
-            AttrView::Dense { ty, hex } => self.dense(ty, hex),
+            AttrView::Dense { ty: tensor, hex } => {
+                let stated = matches!(ty, Some(AttrType::Data)) && !generic;
+                self.dense(tensor, hex, stated);
+            }
             AttrView::Opaque(text) => self.out.push_str(ctx.text(text)),
             AttrView::Dialect { .. } => self.dialect_attr(attr, indices),
         }
@@ -168,7 +171,8 @@ impl Printer<'_> {
                 }
             }
         } else if let Some(placement) = Placement::get(ctx, attr) {
-            self.placement(placement, generic);
+            // The short form is that of an `alloc`.
+            self.placement(placement, true);
         } else if let Some(Accumulate::UnlessFirst(index)) = Accumulate::get(ctx, Some(attr)) {
             if generic {
                 let _ = write!(self.out, "#bir.unless_first<d{index}>");
@@ -286,7 +290,8 @@ impl Printer<'_> {
         }
     }
 
-    fn dense(&mut self, ty: Type, hex: Str) {
+    /// `stated`: the location says what type the elements have.
+    fn dense(&mut self, ty: Type, hex: Str, stated: bool) {
         let hex = self.ir.ctx.text(hex);
         let elide = self
             .options
@@ -299,7 +304,7 @@ impl Printer<'_> {
             self.out.push_str(hex);
             self.out.push_str("\">");
         }
-        if self.options.generic {
+        if !stated {
             self.out.push_str(" : ");
             self.ty(ty);
         }

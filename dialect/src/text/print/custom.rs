@@ -224,6 +224,7 @@ impl Printer<'_> {
 
     fn label_line(&mut self, block: Block) {
         self.depth -= 1;
+        self.comments_above(block);
         self.indent();
         self.depth += 1;
         self.out.push('^');

@@ -214,6 +214,7 @@ impl Printer<'_> {
 
     fn generic_label(&mut self, block: Block) {
         self.depth = self.depth.saturating_sub(1);
+        self.comments_above(block);
         self.indent();
         self.depth += 1;
         self.out.push('^');

@@ -175,6 +175,13 @@ impl Printer<'_> {
         self.out.push('\n');
     }
 
+    /// Comments at the end of the block before `block`: they stand in front of its label.
+    fn comments_above(&mut self, block: crate::ir::Block) {
+        if let Some(above) = self.ir.prev_block(block) {
+            self.end_comments_of(above);
+        }
+    }
+
     fn end_comments_of(&mut self, block: crate::ir::Block) {
         let ir = self.ir;
         self.comments(ir.end_comments(block));
