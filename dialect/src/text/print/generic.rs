@@ -6,13 +6,14 @@ use super::{Printer, push_int};
 use crate::bir::ops::OpCode;
 use crate::bir::program::{COL_DEPS, COL_ID, COL_ORDER};
 use crate::bir::types::MemType;
-use crate::ir::{Attr, AttrView, Block, Op, Region, Str, Visit};
+use crate::ir::{Attr, AttrView, Block, Op, Region, Value, Visit};
 
 /// What prints an attribute of the generic form.
 #[derive(Clone, Copy)]
 enum Entry {
     Attr(Attr),
-    Name(Str),
+    /// The printed name of a value, which is unique where its hint need not be.
+    Name(Value),
     Access,
     Segments,
     Id(u32),
@@ -280,15 +281,16 @@ impl Printer<'_> {
                 _ => Some("name"),
             };
             if let Some(key) = named
-                && let Some(name) = ir.result(op).and_then(|value| ir.value_name(value))
+                && let Some(value) = ir.result(op)
+                && ir.value_name(value).is_some()
             {
-                entries.push((key, Entry::Name(name)));
+                entries.push((key, Entry::Name(value)));
             }
             if code == OpCode::Loop {
                 let entry = ir.regions(op).first().and_then(|&r| ir.entry(r));
                 let index = entry.and_then(|block| ir.args(block).next());
-                if let Some(name) = index.and_then(|value| ir.value_name(value)) {
-                    entries.push(("iv_name", Entry::Name(name)));
+                if let Some(index) = index.filter(|&value| ir.value_name(value).is_some()) {
+                    entries.push(("iv_name", Entry::Name(index)));
                 }
             }
             if let Some(id) = ir.int_cell(COL_ID, op) {
@@ -348,9 +350,10 @@ impl Printer<'_> {
                 self.attr(attr, None, &[]);
                 self.options.generic = !custom;
             }
-            Entry::Name(name) => {
+            Entry::Name(value) => {
+                let name = self.names.value(ir, value).to_owned();
                 self.out.push_str(" = ");
-                self.quoted(ir.ctx.text(name));
+                self.quoted(&name);
             }
             Entry::Access => {
                 self.out.push_str(" = [");
