@@ -30,12 +30,25 @@ config.test_source_root = str(HERE)
 config.test_exec_root = os.environ.get("BIR_TEST_OUT", str(tools.ROOT / "target" / "lit"))
 config.test_format = birtest.BirTest(bir_opt, mlir_opt, xdsl_opt)
 
+
+def validating(tool):
+    """The tool; where BIR_VALIDATE is set (test/run-validated does), a script that runs it with that --validate."""
+    when = os.environ.get("BIR_VALIDATE")
+    if not when:
+        return tool
+    script = pathlib.Path(config.test_exec_root) / "bir-opt-validated"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(f'#!/bin/sh\nexec {tool} --validate={when} "$@"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
 # Plain output whatever the terminal.
 config.environment["NO_COLOR"] = "1"
 config.environment["PATH"] = os.pathsep.join([str(pathlib.Path(bir_opt).parent), os.environ.get("PATH", "")])
 
 config.substitutions += [
-    ("%bir-opt", bir_opt),
+    ("%bir-opt", validating(bir_opt)),
     ("%bir-sim", str(pathlib.Path(bir_opt).with_name("bir-sim"))),
     ("%mlir-opt", f"{mlir_opt} --allow-unregistered-dialect"),
     ("%xdsl-opt", f"{xdsl_opt} --allow-unregistered-dialect"),

@@ -150,8 +150,10 @@ pub(super) fn tanh32(x: f32) -> f32 {
     let p = 1.0 + (r + r * r * q);
     let i = (k.to_bits()).wrapping_sub(ROUND32.to_bits());
     let e = p * f32::from_bits(i.wrapping_add(127) << 23);
-    let far = (1.0 - 2.0 / (e + 1.0)).copysign(x);
-    if a < 0.6 { near } else { far }
+    let far = 1.0 - 2.0 / (e + 1.0);
+    let magnitude = if a < 0.6 { near } else { far };
+    // For -0 too.
+    magnitude.copysign(x)
 }
 
 /// `ln x` for positive normal f64; what f32 holds is.
