@@ -38,11 +38,7 @@ impl WithSimd for Product<'_> {
         if S::IS_SCALAR {
             return row_by_row(self);
         }
-        match size_of::<S::f32s>() / 4 {
-            16 => blocked::<S, 8, 2>(simd, self),
-            8 => blocked::<S, 4, 3>(simd, self),
-            _ => blocked::<S, 4, 4>(simd, self),
-        }
+        blocked::<S>(simd, self);
     }
 }
 
@@ -69,9 +65,12 @@ fn row_by_row(job: Product<'_>) {
     }
 }
 
-/// `R` rows by `V` vectors at a time, which stay in registers.
+/// Vectors side by side in a block.
+const VECTORS: usize = 2;
+
+/// Some rows by two vectors at a time, which stay in registers.
 #[inline(always)]
-fn blocked<S: Simd, const R: usize, const V: usize>(simd: S, job: Product<'_>) {
+fn blocked<S: Simd>(simd: S, job: Product<'_>) {
     let Product {
         a,
         b,
@@ -79,7 +78,8 @@ fn blocked<S: Simd, const R: usize, const V: usize>(simd: S, job: Product<'_>) {
         out,
         panel,
     } = job;
-    let width = V * size_of::<S::f32s>() / 4;
+    let lanes = size_of::<S::f32s>() / 4;
+    let width = VECTORS * lanes;
     crate::runs::resize(panel, k * width);
     let panel = &mut panel[..k * width];
     for column in (0..n).step_by(width) {
@@ -90,55 +90,65 @@ fn blocked<S: Simd, const R: usize, const V: usize>(simd: S, job: Product<'_>) {
         }
         let (vectors, _) = S::as_simd_f32s(panel);
         let mut row = 0;
-        while row + R <= m {
-            block::<S, R, V>(simd, a, vectors, (k, m, n), (row, column, here), out);
-            row += R;
+        // Thirty-two registers hold eight rows, sixteen hold four.
+        while lanes == 16 && row + 8 <= m {
+            eight::<S>(simd, a, vectors, (m, n), (row, column, here), out);
+            row += 8;
+        }
+        while row + 4 <= m {
+            four::<S>(simd, a, vectors, (m, n), (row, column, here), out);
+            row += 4;
         }
         while row < m {
-            block::<S, 1, V>(simd, a, vectors, (k, m, n), (row, column, here), out);
+            one::<S>(simd, a, vectors, (m, n), (row, column, here), out);
             row += 1;
         }
     }
 }
 
 #[inline(always)]
-fn block<S: Simd, const R: usize, const V: usize>(
-    simd: S,
-    a: &[f32],
-    panel: &[S::f32s],
-    (k, m, n): (usize, usize, usize),
-    (row, column, here): (usize, usize, usize),
-    out: &mut [f32],
-) {
-    let zero = simd.splat_f32s(0.0);
-    let mut acc = [[zero; V]; R];
-    for r in 0..R {
-        let a = simd.splat_f32s(a[row + r]);
-        for v in 0..V {
-            acc[r][v] = simd.mul_f32s(a, panel[v]);
-        }
-    }
-    for (a, b) in a.chunks_exact(m).zip(panel.chunks_exact(V)).take(k).skip(1) {
-        let a = &a[row..row + R];
-        for r in 0..R {
-            let a = simd.splat_f32s(a[r]);
-            for v in 0..V {
-                acc[r][v] = simd.mul_add_f32s(a, b[v], acc[r][v]);
-            }
-        }
-    }
-    // Assigned one by one: nobody may hold the address of `acc`, or it would not stay in registers.
-    let mut values = [[zero; V]; R];
-    for r in 0..R {
-        for v in 0..V {
-            values[r][v] = acc[r][v];
-        }
-    }
-    for (r, values) in values.iter().enumerate() {
-        let values: &[f32] = bytemuck::cast_slice(values);
-        out[(row + r) * n + column..][..here].copy_from_slice(&values[..here]);
-    }
+fn put<S: Simd>(out: &mut [f32], values: [S::f32s; VECTORS]) {
+    let values: &[f32] = bytemuck::cast_slice(&values);
+    out.copy_from_slice(&values[..out.len()]);
 }
+
+/// A block of so many rows. Rows are numbered in the text, not by a loop: with constant positions
+/// the compiler keeps every sum in a register.
+macro_rules! block {
+    ($name:ident, $rows:literal, $($r:literal)*) => {
+        #[inline(always)]
+        fn $name<S: Simd>(
+            simd: S,
+            a: &[f32],
+            panel: &[S::f32s],
+            (m, n): (usize, usize),
+            (row, column, here): (usize, usize, usize),
+            out: &mut [f32],
+        ) {
+            let zero = simd.splat_f32s(0.0);
+            let mut acc = [[zero; VECTORS]; $rows];
+            let first = &a[row..row + $rows];
+            $(
+                let x = simd.splat_f32s(first[$r]);
+                acc[$r] = [simd.mul_f32s(x, panel[0]), simd.mul_f32s(x, panel[1])];
+            )*
+            let (vectors, _) = panel.as_chunks::<VECTORS>();
+            for (a, b) in a.chunks_exact(m).zip(vectors).skip(1) {
+                let a = &a[row..row + $rows];
+                $(
+                    let x = simd.splat_f32s(a[$r]);
+                    acc[$r][0] = simd.mul_add_f32s(x, b[0], acc[$r][0]);
+                    acc[$r][1] = simd.mul_add_f32s(x, b[1], acc[$r][1]);
+                )*
+            }
+            $( put::<S>(&mut out[(row + $r) * n + column..][..here], acc[$r]); )*
+        }
+    };
+}
+
+block!(eight, 8, 0 1 2 3 4 5 6 7);
+block!(four, 4, 0 1 2 3);
+block!(one, 1, 0);
 
 /// `out[m, n] = Σ_k a[k, m] * b[k, n]` for a shape `(k, m, n)`; all row-major, `k` at least 1.
 pub(crate) fn multiply(
