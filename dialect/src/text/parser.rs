@@ -65,7 +65,11 @@ pub fn parse(
     let root = ir.root_block();
     let mut parser = Parser {
         text: chunk,
-        pos: range.start,
+        // Some editors begin a file with a mark of its encoding.
+        pos: match chunk.get(range.start..) {
+            Some(rest) if rest.starts_with('\u{feff}') => range.start + '\u{feff}'.len_utf8(),
+            _ => range.start,
+        },
         ir,
         options,
         diags,

@@ -216,7 +216,8 @@ impl Run<'_> {
         }
         if args.testing.verify_diagnostics {
             let differences = check_expected(&ir, file, chunk, &diags);
-            report::print(&ir, file, &differences, self.style, limit);
+            let shown = args.reports.error_limit;
+            report::print(&ir, file, &differences, self.style, shown);
             return (!differences.has_errors()).then_some(ir);
         }
         report::print(&ir, file, &diags, self.style, limit);

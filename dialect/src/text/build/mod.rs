@@ -116,6 +116,9 @@ pub(crate) struct Builder<'a, 's> {
     pub(crate) src: Source<'s>,
 }
 
+/// Operands or results an operation can have.
+const MOST: usize = u16::MAX as usize;
+
 /// The loop indices an operation uses, in the order its accesses name them.
 #[derive(Default)]
 pub(super) struct Indices {
@@ -177,6 +180,15 @@ impl<'s> Builder<'_, 's> {
         };
         let (dict, order) = self.place_indices(recipe, &mut operands, indices, dict, order);
         let result_types = self.result_types(recipe, &operands)?;
+        for (count, what) in [
+            (operands.len(), "operands"),
+            (result_types.len(), "results"),
+        ] {
+            if count > MOST {
+                let message = format!("an operation has at most {MOST} {what}, found {count}");
+                return src.fail(&(0..1), message);
+            }
+        }
         let successors: SmallVec<[Block; 2]> = recipe
             .successors
             .iter()
@@ -382,9 +394,12 @@ impl<'s> Builder<'_, 's> {
         let whole = 0..1;
         let mut named = 0i64;
         for result in &recipe.results {
-            named += result
-                .count
-                .map_or(1, |count| self.src.int(count).clamp(0, 1 << 20));
+            let count = result.count.map_or(1, |count| self.src.int(count));
+            if count < 1 || count > MOST as i64 {
+                let message = format!("a name stands for 1 to {MOST} results, found {count}");
+                return self.src.fail(&result.name.span, message);
+            }
+            named += count;
         }
         if let Some(types) = &recipe.result_types {
             if recipe.opens == Opens::Generic {

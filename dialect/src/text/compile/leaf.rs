@@ -13,6 +13,9 @@ use pest::Parser as _;
 use pest::iterators::Pair;
 use smallvec::SmallVec;
 
+/// Aliases read for one statement, those inside aliases included: they can double at each step.
+const MOST_ALIASES: usize = 4096;
+
 impl Compiler<'_> {
     pub(super) fn int(&self, pair: &Pair<'_, Rule>) -> Res<IntSrc> {
         let inner = match pair.as_rule() {
@@ -272,6 +275,12 @@ impl Compiler<'_> {
         rule: Rule,
         read: impl FnOnce(&mut Self, Pair<'_, Rule>) -> Res<T>,
     ) -> Res<T> {
+        self.alias_uses += 1;
+        if self.alias_uses > MOST_ALIASES {
+            let message =
+                format!("the aliases of a statement stand for more than {MOST_ALIASES} others");
+            return Err(self.error(pair, message));
+        }
         if self.alias_depth > 16 {
             return Err(self.error(pair, format!("alias `{}` refers to itself", pair.as_str())));
         }

@@ -40,6 +40,7 @@ pub(crate) struct Compiler<'a> {
     memos: &'a mut u32,
     /// How many aliases the text being read is inside of.
     alias_depth: usize,
+    alias_uses: usize,
     /// Whether the recipe holds for every statement of the shape.
     pub(crate) cacheable: bool,
 }
@@ -72,6 +73,7 @@ impl<'a> Compiler<'a> {
             aliases,
             memos,
             alias_depth: 0,
+            alias_uses: 0,
             cacheable: true,
         }
     }
