@@ -1,5 +1,7 @@
 //! The access algebra: what one question costs.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a test may fail so
+
 use bir_dialect::analysis::access::{Footprint, StrideSet, Traversal, footprint};
 use bir_dialect::bir::access::{Access, Pair, Window};
 use bir_dialect::bir::num::DType;

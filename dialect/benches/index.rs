@@ -1,6 +1,8 @@
 //! The memory index on one location: `fan`, `fan-wide` and `stride` of the workload list, and
 //! growth.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a test may fail so
+
 use bir_dialect::analysis::access::{Footprint, StrideSet};
 use bir_dialect::analysis::index::{
     Effect, Event, Flow, Frames, FunctionIndex, Initial, Live, Storage, StorageIndex,

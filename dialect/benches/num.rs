@@ -1,5 +1,7 @@
 //! Throughput of slice conversions (elements per second) and of number text (numbers per second).
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
 // The macros of criterion make public items without documentation.
 #![allow(missing_docs)]
 

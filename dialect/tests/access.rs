@@ -1,5 +1,7 @@
 //! The access algebra against brute force on random accesses.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
 use std::collections::{BTreeSet, HashMap};
 
 use bir_dialect::analysis::access::{

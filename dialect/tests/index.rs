@@ -1,5 +1,7 @@
 //! The memory index against brute force on random access sequences.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
 use bir_dialect::analysis::access::{
     Footprint, LoopRange, StrideSet, footprint, footprint_first, footprint_over,
 };

@@ -1,5 +1,7 @@
 //! The index of whole functions, from text.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
 use bir_dialect::analysis::index::{Frames, FunctionIndex, Gap, Interval, Live};
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::new_ir;

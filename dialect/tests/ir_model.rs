@@ -3,6 +3,8 @@
 //!
 //! Not generated: operations moved into their own regions, and cursors beside detached operations (callers' mistakes).
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
 use bir_dialect::ir::{
     Annot, Block, Context, Cursor, Def, Ir, NewOp, NewOperand, Op, OpName, OpTraits, Type, Value,
     Visit,

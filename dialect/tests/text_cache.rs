@@ -1,5 +1,7 @@
 //! The cache of statement shapes against the grammar alone, over generated statements and the files under `test/`.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
 mod text_support;
 
 use text_support::check::{Parser, check, custom, generic, read, verifies};

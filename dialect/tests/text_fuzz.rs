@@ -2,6 +2,8 @@
 //!
 //! `BIR_FUZZ=100 cargo test --release -p bir-dialect --test text_fuzz` tries a hundred times as much.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
 mod text_support;
 
 use text_support::check::{Parser, generic, in_generic_function, read};

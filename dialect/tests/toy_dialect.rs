@@ -1,6 +1,8 @@
 //! A dialect that has nothing to do with BIR, to show that `ir` knows no instruction set: a register machine with labels,
 //! `toy.const`, `toy.add`, `toy.store`, `toy.scope { … }`, `toy.jump ^a`, `toy.branch %c, ^a, ^b`.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
 use bir_dialect::ir::{
     AttrView, Block, ColumnKind, Comment, Context, Cursor, Def, Dict, Ir, NewOp, NewOperand, Op,
     OpName, OpTraits, Sign, SourceLoc, Type, TypeView, Value, Visit,

@@ -1,5 +1,6 @@
 //! Full unrolling per produced instruction; budgets 1 µs and 1 KB.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
 #![allow(missing_docs)] // criterion makes undocumented functions
 
 use std::path::Path;

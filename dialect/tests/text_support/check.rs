@@ -4,6 +4,8 @@
 //! * The cache of statement shapes changes nothing: findings and results are those of the grammar alone.
 //! * A text without errors prints to a fixed point in both forms, and each form reads back into the other.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
 use bir_dialect::bir::program::new_ir;
 use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
 use bir_dialect::ir::Ir;

@@ -2,6 +2,8 @@
 //!
 //! Not generated: block labels and branches, `while`, functions with parameters, several modules, aliases, `loc` aliases.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::{
     AttrDef, AttrType, COMMON_ATTRS, ImmType, Kind, OPS, OpDef, OperandDef, Syntax,

@@ -1,4 +1,6 @@
 //! Shared by the tests of the text.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
 #![allow(dead_code, unreachable_pub, missing_docs)] // each test file uses a part
 
 pub mod check;
