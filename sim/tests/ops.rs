@@ -1,6 +1,10 @@
 //! Every op against a formula element by element, over dtypes, strides, offsets and aliases.
 
-#![allow(clippy::expect_used, clippy::needless_range_loop, clippy::type_complexity)]
+#![allow(
+    clippy::expect_used,
+    clippy::needless_range_loop,
+    clippy::type_complexity
+)]
 
 mod common;
 
