@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
+    SourceCode, SourceSpan, SpanContents,
+};
 use serde_json::{Map, Value};
 
 use super::compile::Compiler;
@@ -106,9 +109,87 @@ pub fn line_col(text: &str, at: usize) -> (usize, usize) {
     (line, before[start..].chars().count() + 1)
 }
 
+/// Counts lines from where it counted last: findings come in order, and files are long.
+#[derive(Default)]
+struct LineCount {
+    at: usize,
+    lines: usize,
+}
+
+impl LineCount {
+    /// Line ends before a byte.
+    fn before(&mut self, text: &str, at: usize) -> usize {
+        if at < self.at {
+            *self = LineCount::default();
+        }
+        let between = text.as_bytes().get(self.at..at).unwrap_or(&[]);
+        self.lines += between.iter().filter(|&&c| c == b'\n').count();
+        self.at = at;
+        self.lines
+    }
+}
+
+/// The lines of a file around some ranges, which are moved into it.
+struct Excerpt<'a> {
+    name: &'a str,
+    text: String,
+    /// Lines of the file above it.
+    above: usize,
+}
+
+impl<'a> Excerpt<'a> {
+    fn around(
+        file: SourceFile<'a>,
+        ranges: &mut [(Range<usize>, Option<String>)],
+        lines: &mut LineCount,
+    ) -> Excerpt<'a> {
+        let first = ranges.iter().map(|(range, _)| range.start).min();
+        let last = ranges.iter().map(|(range, _)| range.end).max();
+        let bytes = file.text.as_bytes();
+        // One line more on either side is shown.
+        let line_start = |at: usize| {
+            let ends = bytes[..at].iter().rposition(|&c| c == b'\n');
+            ends.map_or(0, |end| end + 1)
+        };
+        let line_end = |at: usize| {
+            let ends = bytes[at..].iter().position(|&c| c == b'\n');
+            ends.map_or(bytes.len(), |len| at + len + 1)
+        };
+        let start = line_start(line_start(first.unwrap_or(0)).saturating_sub(1));
+        let end = line_end(line_end(line_end(last.unwrap_or(0))));
+        for (range, _) in ranges.iter_mut() {
+            *range = range.start - start..range.end - start;
+        }
+        Excerpt {
+            name: file.name,
+            above: lines.before(file.text, start),
+            text: clip_long_lines(&file.text[start..end], ranges),
+        }
+    }
+}
+
+impl SourceCode for Excerpt<'_> {
+    fn read_span<'s>(
+        &'s self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'s> + 's>, MietteError> {
+        let found = self.text.read_span(span, before, after)?;
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.to_owned(),
+            found.data(),
+            *found.span(),
+            self.above + found.line(),
+            found.column(),
+            found.line_count(),
+        )))
+    }
+}
+
 struct Report<'a> {
     diagnostic: &'a Diagnostic,
-    source: Option<&'a NamedSource<String>>,
+    source: Option<&'a Excerpt<'a>>,
     labels: Vec<LabeledSpan>,
     help: Option<String>,
 }
@@ -181,6 +262,7 @@ pub fn render<'d>(
         .with_width(100)
         .with_context_lines(1)
         .with_links(false);
+    let mut lines = LineCount::default();
     for diagnostic in diagnostics {
         let mut ranges: Vec<(Range<usize>, Option<String>)> = Vec::new();
         if let Some(range) = resolve(ir, file, &diagnostic.place) {
@@ -195,7 +277,7 @@ pub fn render<'d>(
                 ranges.push((range, Some(text.clone())));
             }
         }
-        let source = NamedSource::new(file.name, clip_long_lines(file.text, &mut ranges));
+        let source = Excerpt::around(file, &mut ranges, &mut lines);
         let labels = ranges
             .iter()
             .map(|(range, label)| {
