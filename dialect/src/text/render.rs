@@ -127,6 +127,16 @@ impl LineCount {
         self.at = at;
         self.lines
     }
+
+    /// 1-based line and column of a byte.
+    fn line_col(&mut self, text: &str, at: usize) -> (usize, usize) {
+        let before = text.get(..at).unwrap_or(text);
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        (
+            self.before(text, at) + 1,
+            before[start..].chars().count() + 1,
+        )
+    }
 }
 
 /// The lines of a file around some ranges, which are moved into it.
@@ -247,9 +257,10 @@ pub fn render<'d>(
     style: ReportStyle,
 ) -> String {
     let mut out = String::new();
+    let mut lines = LineCount::default();
     if style == ReportStyle::Json {
         for diagnostic in diagnostics {
-            out.push_str(&json(ir, file, diagnostic).to_string());
+            out.push_str(&json(ir, file, diagnostic, &mut lines).to_string());
             out.push('\n');
         }
         return out;
@@ -262,7 +273,6 @@ pub fn render<'d>(
         .with_width(100)
         .with_context_lines(1)
         .with_links(false);
-    let mut lines = LineCount::default();
     for diagnostic in diagnostics {
         let mut ranges: Vec<(Range<usize>, Option<String>)> = Vec::new();
         if let Some(range) = resolve(ir, file, &diagnostic.place) {
@@ -356,12 +366,12 @@ fn clip_long_lines(text: &str, ranges: &mut [(Range<usize>, Option<String>)]) ->
 }
 
 /// One finding as a JSON object.
-fn json(ir: &Ir, file: SourceFile<'_>, diagnostic: &Diagnostic) -> Value {
+fn json(ir: &Ir, file: SourceFile<'_>, diagnostic: &Diagnostic, lines: &mut LineCount) -> Value {
     let mut out = Map::new();
     out.insert("severity".into(), diagnostic.severity.name().into());
     out.insert("message".into(), diagnostic.message.as_str().into());
     if let Some(range) = resolve(ir, file, &diagnostic.place) {
-        insert_place(&mut out, file, range);
+        insert_place(&mut out, file, range, lines);
     }
     if let Some(label) = &diagnostic.label {
         out.insert("label".into(), label.as_str().into());
@@ -372,7 +382,7 @@ fn json(ir: &Ir, file: SourceFile<'_>, diagnostic: &Diagnostic) -> Value {
         .filter_map(|(place, text)| {
             let mut entry = Map::new();
             entry.insert("message".into(), text.as_str().into());
-            insert_place(&mut entry, file, resolve(ir, file, place)?);
+            insert_place(&mut entry, file, resolve(ir, file, place)?, lines);
             Some(entry.into())
         })
         .collect();
@@ -388,9 +398,14 @@ fn json(ir: &Ir, file: SourceFile<'_>, diagnostic: &Diagnostic) -> Value {
     out.into()
 }
 
-fn insert_place(out: &mut Map<String, Value>, file: SourceFile<'_>, range: Range<usize>) {
-    let (line, column) = line_col(file.text, range.start);
-    let (end_line, end_column) = line_col(file.text, range.end);
+fn insert_place(
+    out: &mut Map<String, Value>,
+    file: SourceFile<'_>,
+    range: Range<usize>,
+    lines: &mut LineCount,
+) {
+    let (line, column) = lines.line_col(file.text, range.start);
+    let (end_line, end_column) = lines.line_col(file.text, range.end);
     out.insert("file".into(), file.name.into());
     for (key, value) in [
         ("line", line),
