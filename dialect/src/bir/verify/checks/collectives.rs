@@ -175,12 +175,10 @@ pub(crate) fn sendrecv(cx: &mut OpContext<'_>) {
 pub(crate) fn semaphore_range_clear(cx: &mut OpContext<'_>) {
     let (first, count) = (cx.view().int("first"), cx.view().int("count"));
     if let (Some(first), Some(count)) = (first, count)
-        && first + count > 256
+        && let last = i128::from(first) + i128::from(count) - 1
+        && last > 255
     {
-        cx.attr_error(
-            "count",
-            format!("must end at semaphore 255, found {}", first + count - 1),
-        );
+        cx.attr_error("count", format!("must end at semaphore 255, found {last}"));
     }
 }
 

@@ -98,7 +98,7 @@ pub(crate) fn local_gather(cx: &mut OpContext<'_>) {
         u64::try_from(count).unwrap_or(0),
         u64::try_from(width).unwrap_or(1),
     );
-    elements(cx, "dst", count * width);
+    elements(cx, "dst", count.saturating_mul(width));
     if let Some(index) = cx.facts("index")
         && index.elements.saturating_mul(16) < count
     {
