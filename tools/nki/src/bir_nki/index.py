@@ -1,0 +1,289 @@
+"""Things a kernel indexes with: loop indices, runs (`nl.ds`), and the fancy index arrays of old-style NKI.
+
+Every fancy index is affine. `IndexArray` keeps it as a constant and one coefficient per axis of its broadcast shape, so a tensor indexed
+by such arrays is an access pattern and never a list of numbers. A comparison of index arrays is a `Mask`: half-planes that trim axes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Union
+
+from .errors import fail
+
+
+class Affine:
+    """A constant plus multiples of the indices of loops that are in the IR."""
+
+    __slots__ = ("const", "terms")
+
+    def __init__(self, const: int, terms: tuple[tuple[str, int], ...]) -> None:
+        self.const = const
+        self.terms = terms
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Affine):
+            sums = dict(self.terms)
+            for name, factor in other.terms:
+                sums[name] = sums.get(name, 0) + factor
+            terms = tuple((name, factor) for name, factor in sums.items() if factor)
+            return Affine(self.const + other.const, terms) if terms else self.const + other.const
+        if isinstance(other, int):
+            return Affine(self.const + other, self.terms)
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Affine:
+        return Affine(-self.const, tuple((name, -factor) for name, factor in self.terms))
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if not isinstance(other, int):
+            return NotImplemented
+        if other == 0:
+            return 0
+        return Affine(self.const * other, tuple((name, factor * other) for name, factor in self.terms))
+
+    __rmul__ = __mul__
+
+    def _no_value(self, *_: Any) -> Any:
+        raise fail(
+            "the index of a dynamic loop has no value while the kernel is traced",
+            "use it in sums and multiples that index tensors, or loop over `nl.static_range`",
+        )
+
+    __bool__ = __int__ = __index__ = __float__ = _no_value
+    __lt__ = __le__ = __gt__ = __ge__ = _no_value
+    __floordiv__ = __mod__ = __truediv__ = _no_value
+
+    def __str__(self) -> str:
+        parts = [name if factor == 1 else f"{factor}*{name}" for name, factor in self.terms]
+        text = " + ".join(parts)
+        if self.const:
+            text += f" + {self.const}" if self.const > 0 else f" - {-self.const}"
+        return text.replace("+ -", "- ")
+
+
+Scalar = Union[int, Affine]
+
+
+class Run:
+    """`nl.ds(start, size)`: `size` elements from `start`."""
+
+    __slots__ = ("start", "size", "step")
+
+    def __init__(self, start: Any, size: int, step: int = 1) -> None:
+        self.start = start
+        self.size = size
+        self.step = step
+
+
+class ParDim:
+    """`nl.par_dim(n)`: the dimension of a shape that lies on partitions."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, size: int) -> None:
+        self.size = int(size)
+
+    def __index__(self) -> int:
+        return self.size
+
+    __int__ = __index__
+
+
+class IndexArray:
+    """An affine index over a broadcast shape: `const + sum(coefficients[k] * position[k])`."""
+
+    __slots__ = ("const", "coefficients", "extents", "name")
+
+    def __init__(self, const: Scalar, coefficients: tuple[int, ...], extents: tuple[int, ...]) -> None:
+        self.const = const
+        self.coefficients = coefficients
+        self.extents = extents
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.extents
+
+    @property
+    def ndim(self) -> int:
+        return len(self.extents)
+
+    def __getitem__(self, key: Any) -> IndexArray:
+        """`[:, None]`, `[None, :]` and their like: new axes, and no others."""
+        keys = key if isinstance(key, tuple) else (key,)
+        coefficients: list[int] = []
+        extents: list[int] = []
+        taken = 0
+        for k in keys:
+            if k is None:
+                coefficients.append(0)
+                extents.append(1)
+            elif k is Ellipsis:
+                rest = self.ndim - sum(1 for other in keys if other is not None and other is not Ellipsis)
+                coefficients += self.coefficients[taken : taken + rest]
+                extents += self.extents[taken : taken + rest]
+                taken += rest
+            elif isinstance(k, slice) and k == slice(None) and taken < self.ndim:
+                coefficients.append(self.coefficients[taken])
+                extents.append(self.extents[taken])
+                taken += 1
+            else:
+                raise fail(f"an index array takes `:` and `None` between brackets, found `{k!r}`")
+        coefficients += self.coefficients[taken:]
+        extents += self.extents[taken:]
+        return IndexArray(self.const, tuple(coefficients), tuple(extents))
+
+    def widened(self, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Coefficients and extents with leading axes of one element, `rank` of them in all."""
+        pad = rank - len(self.extents)
+        return (0,) * pad + self.coefficients, (1,) * pad + self.extents
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, (int, Affine)):
+            return IndexArray(self.const + other, self.coefficients, self.extents)
+        if isinstance(other, IndexArray):
+            rank = max(self.ndim, other.ndim)
+            (ca, ea), (cb, eb) = self.widened(rank), other.widened(rank)
+            return IndexArray(
+                self.const + other.const, tuple(a + b for a, b in zip(ca, cb)), broadcast_shapes(ea, eb)
+            )
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def __neg__(self) -> IndexArray:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if not isinstance(other, int):
+            raise fail("an index array can be multiplied by a whole number only, to stay affine")
+        return IndexArray(self.const * other, tuple(c * other for c in self.coefficients), self.extents)
+
+    __rmul__ = __mul__
+
+    def __lt__(self, other: Any) -> Mask:
+        return Mask([(other - self) - 1])
+
+    def __le__(self, other: Any) -> Mask:
+        return Mask([other - self])
+
+    def __gt__(self, other: Any) -> Mask:
+        return Mask([(self - other) - 1])
+
+    def __ge__(self, other: Any) -> Mask:
+        return Mask([self - other])
+
+    def __eq__(self, other: Any) -> Any:
+        difference = self - other
+        return Mask([difference, -difference])
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """numpy's broadcast of two shapes of one rank."""
+    out = []
+    for x, y in zip(a, b):
+        if x != y and x != 1 and y != 1:
+            raise fail(f"shapes {list(a)} and {list(b)} do not broadcast")
+        out.append(y if x == 1 else x)
+    return tuple(out)
+
+
+class Mask:
+    """A conjunction of conditions `index array >= 0`."""
+
+    __slots__ = ("conditions",)
+
+    def __init__(self, conditions: list[Any]) -> None:
+        self.conditions = conditions
+
+    def __and__(self, other: Any) -> Mask:
+        if isinstance(other, Mask):
+            return Mask(self.conditions + other.conditions)
+        return NotImplemented
+
+    __rand__ = __and__
+
+    def bounds(self) -> dict[int, tuple[int, int | None]]:
+        """Per axis, counted from the last as -1: first position and end (None: no end) that the mask leaves."""
+        out: dict[int, tuple[int, int | None]] = {}
+        for condition in self.conditions:
+            if isinstance(condition, int):
+                if condition < 0:
+                    out[-1] = (0, 0)
+                continue
+            if not isinstance(condition, IndexArray) or not isinstance(condition.const, int):
+                raise fail("a mask must compare index arrays with numbers")
+            moving = [
+                (axis - condition.ndim, c, extent)
+                for axis, (c, extent) in enumerate(zip(condition.coefficients, condition.extents))
+                if c and extent > 1
+            ]
+            if not moving:
+                if condition.const < 0:
+                    out[-1] = (0, 0)
+                continue
+            low = condition.const + sum(min(0, c * (extent - 1)) for _, c, extent in moving)
+            if low >= 0:
+                continue  # true everywhere
+            if len(moving) > 1:
+                raise fail(
+                    "a mask must leave a rectangle: each condition may move along one axis only",
+                    "use `nisa.affine_select` for a slanted mask",
+                )
+            axis, c, extent = moving[0]
+            lo, hi = out.get(axis, (0, None))
+            if c > 0:  # c*i + const >= 0
+                lo = max(lo, -(condition.const // c))
+            else:
+                end = condition.const // -c + 1
+                hi = end if hi is None else min(hi, end)
+            out[axis] = (lo, hi)
+        return out
+
+
+def arange(*args: int) -> IndexArray:
+    """`nl.arange(stop)`, `nl.arange(start, stop[, step])`."""
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    return IndexArray(start, (step,), (max(0, -(-(stop - start) // step)),))
+
+
+class _Grid(tuple):  # type: ignore[type-arg]
+    """The index arrays of `nl.mgrid[...]`, also as `.p`, `.x`, `.y`, `.z`."""
+
+    __slots__ = ()
+    p = property(lambda self: self[0])
+    x = property(lambda self: self[1])
+    y = property(lambda self: self[2])
+    z = property(lambda self: self[3])
+    w = property(lambda self: self[4])
+
+
+class MGrid:
+    """`nl.mgrid[0:128, 0:512]`."""
+
+    def __getitem__(self, key: Any) -> Any:
+        keys = key if isinstance(key, tuple) else (key,)
+        starts = [k.start or 0 for k in keys]
+        steps = [k.step or 1 for k in keys]
+        extents = tuple(max(0, -(-(k.stop - s) // step)) for k, s, step in zip(keys, starts, steps))
+        arrays = []
+        for axis, (start, step) in enumerate(zip(starts, steps)):
+            coefficients = tuple(step if other == axis else 0 for other in range(len(keys)))
+            shape = tuple(extent if other == axis else 1 for other, extent in enumerate(extents))
+            arrays.append(IndexArray(start, coefficients, shape))
+        return _Grid(arrays)

@@ -1,0 +1,134 @@
+"""Which words of a PSUM tile hold what, so that no `accumulate = None` and no zero fill reaches the IR.
+
+PE can only add to what PE wrote. Kernels zero a tile and then accumulate into it, or leave open whether a matmul overwrites: both mean
+that the first write of a region overwrites and later ones add. A zero fill is therefore held back; it becomes a `memset` only where
+something else looks at the tile before a matmul has filled it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import fail
+
+Region = tuple[Any, ...]
+
+
+class State:
+    """A PSUM location's words."""
+
+    __slots__ = ("zeroed", "pending", "regions", "depth")
+
+    def __init__(self, depth: int) -> None:
+        #: A zero fill was asked for since the last reset.
+        self.zeroed = False
+        #: It was not emitted yet.
+        self.pending = False
+        #: Regions PE wrote, by access.
+        self.regions: dict[Region, int] = {}
+        #: How many loops of the IR the tile (or its zero fill) lies in.
+        self.depth = depth
+
+
+def _region(dst: Any) -> Region:
+    return (str(dst.offset), str(dst.p0), dst.partitions, tuple(dst.free_dims()))
+
+
+def _extent(region: Region) -> tuple[int, int, int, int] | None:
+    """First and last partition, first and last element; None where they move with a loop."""
+    offset, p0, parts, dims = region
+    if not offset.lstrip("-").isdigit() or not p0.isdigit():
+        return None
+    low = high = int(offset)
+    for step, count in dims:
+        if step >= 0:
+            high += step * (count - 1)
+        else:
+            low += step * (count - 1)
+    return int(p0), int(p0) + parts - 1, low, high
+
+
+def _apart(a: Region, b: Region) -> bool:
+    ea, eb = _extent(a), _extent(b)
+    if ea is None or eb is None:
+        return True
+    return ea[1] < eb[0] or eb[1] < ea[0] or ea[3] < eb[2] or eb[3] < ea[2]
+
+
+def zero(recorder: Any, dst: Any) -> bool:
+    """Note a zero fill of `dst`; False where it must be emitted at once."""
+    state = dst.storage.psum
+    if state is None or dst.partitions != dst.storage.parts or dst.size != dst.storage.row * dst.storage.parts:
+        return False
+    state.zeroed = state.pending = True
+    state.regions.clear()
+    state.depth = len(recorder.loops)
+    return True
+
+
+def accumulation(recorder: Any, dst: Any, accumulate: bool | None) -> Any:
+    """The `accumulate` attribute of a matmul into `dst`: None overwrites, True adds, or `unless_first(%loop)`."""
+    state = dst.storage.psum
+    if state is None:
+        return True if accumulate else None
+    region = _region(dst)
+    depth = len(recorder.loops)
+    if accumulate is False:
+        state.regions[region] = depth
+        return None
+    if region in state.regions:
+        return True
+    for other in state.regions:
+        if not _apart(region, other):
+            if accumulate:
+                return True
+            raise fail(
+                "this matmul overlaps a region of its PSUM tile that an earlier one wrote in another shape",
+                "say `accumulate=True` or `accumulate=False`",
+            )
+    if accumulate and not state.zeroed:
+        return True  # the kernel's word; the verifier answers if nothing was there
+    state.regions[region] = depth
+    inner = depth - state.depth
+    if inner == 0:
+        return None
+    if inner > 1:
+        raise fail(
+            "a PSUM tile that is zeroed outside of two dynamic loops cannot be accumulated in the inner one",
+            "zero it inside the outer loop",
+        )
+    return f"unless_first({recorder.loops[-1]})"
+
+
+def touch(recorder: Any, view: Any, write: bool) -> None:
+    """Another engine reads or writes `view`: a zero fill held back must happen first, unless PE filled the tile."""
+    state = view.storage.psum
+    if state.pending:
+        whole = view.partitions == view.storage.parts and view.size == view.storage.row * view.storage.parts
+        covered = 0
+        for region in state.regions:
+            elements = region[2]
+            for _, count in region[3]:
+                elements *= count
+            covered += elements
+        if not (write and whole) and covered < view.storage.row * view.storage.parts and _region(view) not in state.regions:
+            if state.regions:
+                raise fail(
+                    f"`{view.storage.name}` was zeroed, partly written by matmuls and is now used as a whole",
+                    "zero the parts that no matmul writes with `nisa.memset`",
+                )
+            state.pending = False
+            emit_zero(recorder, view)
+        if write:
+            state.pending = False
+    if write:
+        state.regions.clear()
+        state.zeroed = False
+
+
+def emit_zero(recorder: Any, view: Any) -> None:
+    """The `memset` that was held back."""
+    s = view.storage
+    value = "0" if s.dtype.is_int else "0.0"
+    recorder.module.lines.append(f"{recorder.indent}memset %{s.name} <- {value}{s.loc}")
+    s.written = True

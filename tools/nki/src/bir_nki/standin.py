@@ -1,0 +1,147 @@
+"""The stand-in modules: `nki`, `nki.isa`, `nki.language`, … and `neuronxcc.nki.*`.
+
+They are put into `sys.modules`, so a kernel's own imports find them. A real Neuron SDK that is installed wins, unless `force` is given.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import types
+from typing import Any
+
+from . import dtypes, enums, isa, jit, language
+from .errors import unknown
+
+
+class _Meta(type):
+    """Collects the fields of NKIObject classes, annotated or not, so that they can be given by keyword."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
+        annotations = dict(body.get("__annotations__", {}))
+        for key, value in body.items():
+            plain = not key.startswith("_") and not callable(value) and not isinstance(value, (property, staticmethod, classmethod))
+            if plain and key not in annotations:
+                annotations[key] = Any
+        body["__annotations__"] = annotations
+        return super().__new__(mcs, name, bases, body)
+
+
+class NKIObject(metaclass=_Meta):
+    """Base of the classes kernels pass around."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in kwargs.items():
+            setattr(self, key, value)
+
+
+class _Placed:
+    """`ncc.sbuf` / `ncc.psum` of old-style NKI: placement by hand is left to the allocator."""
+
+    def __init__(self, buffer: Any) -> None:
+        self.placed = (buffer, None)
+        self._buffer = buffer
+
+    def alloc(self, *_: Any, **__: Any) -> Any:
+        return self._buffer
+
+    mod_alloc = auto_alloc = alloc
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        return self._buffer
+
+
+def _passing(function: Any = None, **_: Any) -> Any:
+    """A decorator that changes nothing."""
+    return (lambda f: f) if function is None or not callable(function) else function
+
+
+def _module(name: str, package: bool = False, **contents: Any) -> types.ModuleType:
+    module = types.ModuleType(name, f"Stand-in for `{name}`, recording what kernels do.")
+    module.__dict__.update(contents)
+    if package:
+        module.__path__ = []
+
+    def missing(attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        raise unknown(name, attribute, [n for n in module.__dict__ if not n.startswith("_")])
+
+    module.__getattr__ = missing  # type: ignore[method-assign]
+    return module
+
+
+class _Typing(types.ModuleType):
+    """Annotations: any name, subscripted as one likes."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Annotation
+
+
+class _Annotation:
+    def __class_getitem__(cls, _: Any) -> Any:
+        return cls
+
+
+def _modules() -> dict[str, types.ModuleType]:
+    typing = _Typing("nki.typing")
+    types_of = {d.name: d for d in dtypes.ALL}
+    dtype = _module("nki.dtype", **types_of)
+    constants = _module(
+        "nki.isa.constants",
+        **{n: getattr(enums, n) for n in ("engine", "reduce_cmd", "dge_mode", "oob_mode", "matmul_perf_mode", "dma_engine", "nc_version")},
+    )
+    compiler = _module(
+        "nki.compiler", package=True, sbuf=_Placed(language.sbuf), psum=_Placed(language.psum), enable_stack_allocator=_passing,
+        skip_middle_end_transformations=_passing, force_auto_alloc=_passing, under_development=_passing,
+    )  # fmt: skip
+    from . import collectives
+
+    shared: dict[str, Any] = {
+        "isa": isa, "language": language, "typing": typing, "dtype": dtype, "compiler": compiler, "collectives": collectives, "jit": jit.jit,
+        "trace": jit.trace, "baremetal": jit.baremetal, "benchmark": jit.benchmark, "profile": jit.profile, "simulate": jit.simulate,
+        "simulate_kernel": jit.simulate_kernel, "NKIObject": NKIObject, "tensor": language.ndarray,
+    }  # fmt: skip
+    out: dict[str, types.ModuleType] = {}
+    for root in ("nki", "neuronxcc.nki"):
+        out[root] = _module(root, package=True, **shared)
+        out[f"{root}.isa"] = isa
+        out[f"{root}.language"] = language
+        out[f"{root}.isa.constants"] = constants
+        out[f"{root}.isa.neuron_isa"] = isa
+        out[f"{root}.typing"] = typing
+        out[f"{root}.dtype"] = dtype
+        out[f"{root}.dtypes"] = dtype
+        out[f"{root}.compiler"] = compiler
+        out[f"{root}.collectives"] = collectives
+        out[f"{root}.tensor"] = _module(f"{root}.tensor", Tensor=language.NkiTensor)
+    isa.constants = constants  # type: ignore[attr-defined]
+    out["neuronxcc"] = _module("neuronxcc", package=True, nki=out["neuronxcc.nki"], __version__="0.0.0")
+    return out
+
+
+def has_sdk(root: str) -> bool:
+    """Whether a real SDK is there: PyPI's `nki` is an empty placeholder and does not count."""
+    try:
+        return importlib.util.find_spec(f"{root}.isa") is not None
+    except (ImportError, AttributeError, ValueError):
+        return False
+
+
+def is_installed() -> bool:
+    """Whether `import nki` finds the stand-in."""
+    return getattr(sys.modules.get("nki"), "isa", None) is isa
+
+
+def install(force: bool = False) -> bool:
+    """Put the stand-ins in place; False where a real SDK was found and left alone."""
+    if is_installed():
+        return True
+    if not force and (has_sdk("nki") or has_sdk("neuronxcc.nki")):
+        return False
+    for name in [n for n in sys.modules if n.split(".")[0] in ("nki", "neuronxcc")]:
+        del sys.modules[name]
+    sys.modules.update(_modules())
+    return True

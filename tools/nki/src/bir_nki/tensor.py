@@ -1,0 +1,769 @@
+"""Tensors: storages, and views of them.
+
+A storage is a location of the IR. A view is an element offset and `(step, count)` per dimension; on chip one dimension, `pdim`, lies on
+partitions (its step is 1, in partitions, and the view begins at partition `p0`), and the others step through each partition. The text of
+a view's access is made once. Invariants:
+
+- steps and offset count elements of the view's dtype, over the storage (DRAM) or over one partition of it (SBUF, PSUM);
+- `valid`, where set, bounds each dimension: elements outside were masked off when the tile was made, and hold nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import dtypes
+from .dtypes import DType
+from .errors import fail
+from .index import Affine, IndexArray, Mask, Run, broadcast_shapes
+
+Dims = tuple[tuple[int, int], ...]
+
+
+class Storage:
+    """A location: what an `alloc` declares."""
+
+    __slots__ = (
+        "name", "space", "shape", "dtype", "kind", "attrs", "at", "row", "parts", "loc", "where", "state", "first", "last",
+        "written", "value", "psum", "frozen",
+    )
+
+    def __init__(self, name: str, space: str, shape: tuple[int, ...], dtype: DType) -> None:
+        self.name = name
+        self.space = space
+        self.shape = shape
+        self.dtype = dtype
+        self.kind = "internal"
+        self.attrs: dict[str, str] = {}
+        self.at = ""
+        size = 1
+        for extent in shape if space == "dram" else shape[1:]:
+            size *= extent
+        #: Elements, per partition on chip.
+        self.row = size
+        self.parts = 1 if space == "dram" else shape[0]
+        self.loc = ""
+        self.where: tuple[str, int] | None = None
+        self.first = self.last = -1
+        self.written = False
+        self.value: Any = None
+        #: Why nothing may be written here, if nothing may.
+        self.frozen: str | None = None
+        #: What is known of a PSUM location's words; see psum.py.
+        self.psum: Any = None
+
+
+class Tensor:
+    """A view of a storage; what kernels call a tensor or tile."""
+
+    __slots__ = ("storage", "dtype", "offset", "p0", "dims", "pdim", "valid", "dynamic", "_text", "_made")
+
+    # numpy must leave `array * tile` to us
+    __array_priority__ = 1000
+    __array_ufunc__ = None
+
+    def __init__(
+        self, storage: Storage, dtype: DType, offset: Any, p0: Any, dims: Dims, pdim: int, valid: Any = None, dynamic: Any = None
+    ) -> None:
+        self.storage = storage
+        self.dtype = dtype
+        self.offset = offset
+        self.p0 = p0
+        self.dims = dims
+        self.pdim = pdim
+        self.valid = valid
+        #: A run-time part of the offset: (kind, register or index tile, elements per unit).
+        self.dynamic = dynamic
+        self._text: str | None = None
+
+    # ---- what kernels ask ----
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple([count for _, count in self.dims])
+
+    @property
+    def ndim(self) -> int:
+        return len(self.dims)
+
+    @property
+    def size(self) -> int:
+        out = 1
+        for _, count in self.dims:
+            out *= count
+        return out
+
+    @property
+    def buffer(self) -> Any:
+        from .language import buffer_of
+
+        return buffer_of(self.storage)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        row = self.storage.row
+        return tuple(row if axis == self.pdim else step for axis, (step, _) in enumerate(self.dims))
+
+    @property
+    def name(self) -> str:
+        return self.storage.name
+
+    @property
+    def address(self) -> Any:
+        return None
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def on_chip(self) -> bool:
+        return self.storage.space != "dram"
+
+    @property
+    def partitions(self) -> int:
+        return self.dims[self.pdim][1] if self.pdim >= 0 else 1
+
+    def __len__(self) -> int:
+        return self.dims[0][1]
+
+    def __repr__(self) -> str:
+        return f"<{self.storage.space} {self.storage.name} {'x'.join(map(str, self.shape))} {self.dtype}>"
+
+    def __bool__(self) -> bool:
+        raise fail(f"`{self.storage.name}` has no value while the kernel is traced, so nothing can be decided by it")
+
+    __hash__ = object.__hash__
+
+    def __iter__(self) -> Any:
+        for position in range(self.dims[0][1]):
+            yield self[position]
+
+    # ---- views ----
+
+    def _view(self, offset: Any, p0: Any, dims: Dims, pdim: int, valid: Any = None) -> Tensor:
+        return Tensor(self.storage, self.dtype, offset, p0, dims, pdim, valid, self.dynamic)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        keys = key if type(key) is tuple else (key,)
+        dims = self.dims
+        if len(keys) != len(dims) or Ellipsis in [k for k in keys if k is Ellipsis]:
+            keys = self._complete(keys)
+        for k in keys:
+            if type(k) is IndexArray or k is None:
+                return self._fancy(keys)
+        offset, p0 = self.offset, self.p0
+        pdim, new_pdim = self.pdim, -1
+        out = []
+        valid: list[Any] | None = [] if self.valid is not None else None
+        axis = 0
+        dynamic = self.dynamic
+        for k in keys:
+            step, count = dims[axis]
+            if type(k) is slice:
+                if k.start is None and k.stop is None and k.step is None:
+                    if axis == pdim:
+                        new_pdim = len(out)
+                    out.append(dims[axis])
+                    if valid is not None:
+                        valid.append(self.valid[axis])
+                    axis += 1
+                    continue
+                start, length, stride = _slice(k, count, axis)
+            elif type(k) is int:
+                start, length, stride = k, -1, 1
+            elif type(k) is Run:
+                start, length, stride = k.start, k.size, k.step
+            else:
+                start, length, stride = _other(k)
+            if type(start) is int:
+                if start < 0:
+                    start += count
+                if start < 0 or start + max(0, abs(length) - 1) * stride >= count or length == 0:
+                    raise _outside(self, k, axis, count)
+            elif not isinstance(start, Affine):
+                # a register: the offset is known at run time only
+                if dynamic is not None or axis == pdim:
+                    raise fail("one dimension of a view may be chosen by a register, and no partition")
+                dynamic = ("scalar", start, step)
+                start = 0
+            if axis == pdim:
+                if stride != 1:
+                    raise fail(f"partitions cannot be strided, found a step of {stride}", "transpose, or move rows by DMA")
+                p0 = p0 + start
+                new_pdim = len(out)
+                out.append((1, abs(length)))
+                if valid is not None:
+                    valid.append(_shift(self.valid[axis], start, abs(length)))
+            else:
+                offset = offset + start * step
+                if length >= 0:
+                    out.append((step * stride, length))
+                    if valid is not None:
+                        valid.append(_shift(self.valid[axis], start, length))
+            axis += 1
+        return Tensor(self.storage, self.dtype, offset, p0, tuple(out), new_pdim, tuple(valid) if valid is not None else None, dynamic)
+
+    def _complete(self, keys: tuple[Any, ...]) -> tuple[Any, ...]:
+        rank = len(self.dims)
+        given = sum(1 for k in keys if k is not Ellipsis and k is not None)
+        if given > rank:
+            raise fail(f"{given} indices for `{self.storage.name}`, which has {rank} dimensions")
+        rest = (slice(None),) * (rank - given)
+        for at, k in enumerate(keys):
+            if k is Ellipsis:
+                return keys[:at] + rest + keys[at + 1 :]
+        return keys + rest
+
+    def _fancy(self, keys: tuple[Any, ...]) -> Tensor:
+        """Index arrays: every axis of their broadcast shape becomes a dimension, slices following in numpy's manner."""
+        arrays = [k for k in keys if isinstance(k, IndexArray)]
+        if not arrays:  # only new axes
+            out = self
+            for axis, k in enumerate(keys):
+                if k is None:
+                    out = out.expand_dims(axis)
+            return out[tuple(slice(None) if k is None else k for k in keys)]
+        rank = max(a.ndim for a in arrays)
+        # a slice among index arrays is one more axis, at its own place
+        base = self
+        extents = (1,) * rank
+        for a in arrays:
+            extents = broadcast_shapes(extents, a.widened(rank)[1])
+        steps = [0] * rank
+        on_partitions = [0] * rank
+        offset, p0 = base.offset, base.p0
+        tail: list[tuple[int, int]] = []
+        tail_pdim = -1
+        axis = 0
+        for k in keys:
+            if k is None:
+                raise fail("`None` among index arrays: write it on the index arrays themselves")
+            step, count = base.dims[axis]
+            if isinstance(k, slice):
+                start, length, stride = _slice(k, count, axis)
+                if axis == base.pdim:
+                    tail_pdim = len(tail)
+                    p0 = p0 + start
+                else:
+                    offset = offset + start * step
+                tail.append((step * stride, length))
+            elif isinstance(k, IndexArray):
+                coefficients, _ = k.widened(rank)
+                if axis == base.pdim:
+                    p0 = p0 + k.const
+                    on_partitions = [a + b for a, b in zip(on_partitions, coefficients)]
+                else:
+                    offset = offset + k.const * step
+                    steps = [a + b * step for a, b in zip(steps, coefficients)]
+            else:
+                start = int(k) if not isinstance(k, Affine) else k
+                if axis == base.pdim:
+                    p0 = p0 + start
+                else:
+                    offset = offset + start * step
+            axis += 1
+        pdim = -1
+        for at, coefficient in enumerate(on_partitions):
+            if coefficient and extents[at] > 1:
+                if pdim >= 0 or coefficient != 1 or steps[at]:
+                    raise fail("one axis of the index arrays must run along partitions, by steps of 1, and along nothing else")
+                pdim = at
+        if pdim < 0 and base.pdim >= 0 and tail_pdim < 0:
+            # one partition: the first axis of one element stands for it
+            pdim = next((at for at, extent in enumerate(extents) if extent == 1), -1)
+        if tail_pdim >= 0:
+            pdim = rank + tail_pdim
+        dims = tuple((1 if at == pdim else step, extent) for at, (step, extent) in enumerate(zip(steps, extents)))
+        return Tensor(base.storage, base.dtype, offset, p0, dims + tuple(tail), pdim, None, base.dynamic)
+
+    def trimmed(self, bounds: dict[int, tuple[int, int | None]]) -> Tensor:
+        """The part a mask leaves; `bounds` are by axis counted from the last, and do not touch broadcast axes."""
+        dims = list(self.dims)
+        offset, p0 = self.offset, self.p0
+        for axis, (lo, hi) in bounds.items():
+            at = axis + len(dims)
+            if at < 0 or dims[at][1] == 1:
+                continue
+            step, count = dims[at]
+            end = count if hi is None else min(hi, count)
+            dims[at] = (step, max(0, end - lo))
+            if at == self.pdim:
+                p0 = p0 + lo
+            else:
+                offset = offset + lo * step
+        return self._view(offset, p0, tuple(dims), self.pdim)
+
+    def effective(self) -> Tensor:
+        """The part that holds values."""
+        if self.valid is None:
+            return self
+        rank = len(self.dims)
+        return self.trimmed({axis - rank: bound for axis, bound in enumerate(self.valid) if bound is not None})
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """The same elements in another shape; the dimensions that merge must lie one behind the other."""
+        wanted = tuple(int(n) for n in (shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape))
+        if -1 in wanted:
+            known = 1
+            for n in wanted:
+                known *= n if n != -1 else 1
+            wanted = tuple(self.size // max(1, known) if n == -1 else n for n in wanted)
+        total = 1
+        for n in wanted:
+            total *= n
+        if total != self.size:
+            raise fail(f"cannot reshape {list(self.shape)} to {list(wanted)}: {self.size} elements and {total}")
+        if wanted == self.shape:
+            return self
+        if self.pdim >= 0:
+            return self._reshape_on_chip(wanted)
+        return self._view(self.offset, self.p0, _split(self.dims, wanted, self), -1)
+
+    def _reshape_on_chip(self, wanted: tuple[int, ...]) -> Tensor:
+        parts = self.partitions
+        if self.pdim == 0 and wanted and wanted[0] == parts:
+            return self._view(self.offset, self.p0, ((1, parts),) + _split(self.dims[1:], wanted[1:], self), 0)
+        before = 1
+        for _, count in self.dims[: self.pdim]:
+            before *= count
+        reached = 1
+        for at, n in enumerate(wanted if self.pdim > 0 else ()):
+            if reached == before and n == parts:
+                head = _split(self.dims[: self.pdim], wanted[:at], self)
+                tail = _split(self.dims[self.pdim + 1 :], wanted[at + 1 :], self)
+                return self._view(self.offset, self.p0, head + ((1, parts),) + tail, at)
+            reached *= n
+        from . import compute
+
+        return compute.moved(self, wanted)
+
+    def permute(self, *order: Any) -> Tensor:
+        axes = tuple(order[0]) if len(order) == 1 and isinstance(order[0], (tuple, list)) else order
+        if sorted(axes) != list(range(self.ndim)):
+            raise fail(f"`{list(axes)}` is no order of {self.ndim} dimensions")
+        pdim = axes.index(self.pdim) if self.pdim >= 0 else -1
+        return self._view(self.offset, self.p0, tuple(self.dims[a] for a in axes), pdim)
+
+    def transpose(self, *axes: Any) -> Tensor:
+        return self.permute(*(axes or tuple(reversed(range(self.ndim)))))
+
+    T = property(transpose)
+
+    def broadcast_to(self, *shape: Any) -> Tensor:
+        """A view in which dimensions of one element are read again and again."""
+        wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        pad = len(wanted) - self.ndim
+        if pad < 0:
+            raise fail(f"cannot broadcast {list(self.shape)} to {list(wanted)}")
+        dims = ((0, 1),) * pad + self.dims
+        pdim = self.pdim + pad if self.pdim >= 0 else -1
+        out = []
+        for axis, ((step, count), n) in enumerate(zip(dims, wanted)):
+            n = int(n)
+            if count == n:
+                out.append((step, count))
+            elif count == 1 and axis != pdim:
+                out.append((0, n))
+            elif count == 1:
+                raise fail(
+                    f"cannot broadcast {list(self.shape)} to {list(wanted)} as a view: partitions are not shared",
+                    "use `nl.broadcast_to`, or `nisa.nc_stream_shuffle` with a mask of zeros",
+                )
+            else:
+                raise fail(f"cannot broadcast {list(self.shape)} to {list(wanted)}")
+        return self._view(self.offset, self.p0, tuple(out), pdim)
+
+    def broadcast(self, dim: int, size: int) -> Tensor:
+        shape = list(self.shape)
+        shape[dim] = size
+        return self.broadcast_to(shape)
+
+    def expand_dims(self, dim: int) -> Tensor:
+        at = dim + self.ndim + 1 if dim < 0 else dim
+        pdim = self.pdim + 1 if 0 <= at <= self.pdim else self.pdim
+        return self._view(self.offset, self.p0, self.dims[:at] + ((0, 1),) + self.dims[at:], pdim)
+
+    expand_dim = expand_dims
+
+    def squeeze(self, dim: Any = None) -> Tensor:
+        gone = {axis for axis, (_, n) in enumerate(self.dims) if n == 1 and axis != self.pdim}
+        if dim is not None:
+            gone = {d % self.ndim for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+            for d in gone:
+                if self.dims[d][1] != 1:
+                    raise fail(f"dimension {d} has {self.dims[d][1]} elements and cannot be squeezed")
+        keep = [axis for axis in range(self.ndim) if axis not in gone]
+        pdim = keep.index(self.pdim) if self.pdim in keep else -1
+        return self._view(self.offset, self.p0, tuple(self.dims[a] for a in keep), pdim)
+
+    squeeze_dim = squeeze
+
+    def select(self, dim: int, index: Any) -> Tensor:
+        """One position of a dimension, which goes away (partitions stay)."""
+        at = dim % self.ndim
+        return self[(slice(None),) * at + (index,)]
+
+    def slice(self, dim: int, start: Any, end: Any, step: int = 1) -> Tensor:
+        return self[(slice(None),) * (dim % self.ndim) + (slice(start, end, step),)]
+
+    def flatten_dims(self, start_dim: int, end_dim: int) -> Tensor:
+        shape = self.shape
+        a, b = start_dim % self.ndim, end_dim % self.ndim
+        merged = 1
+        for n in shape[a : b + 1]:
+            merged *= n
+        return self.reshape(shape[:a] + (merged,) + shape[b + 1 :])
+
+    def reshape_dim(self, dim: int, shape: Any) -> Tensor:
+        at = dim % self.ndim
+        sizes = list(shape)
+        if -1 in sizes:
+            known = 1
+            for n in sizes:
+                known *= n if n != -1 else 1
+            sizes[sizes.index(-1)] = self.shape[at] // known
+        return self.reshape(self.shape[:at] + tuple(sizes) + self.shape[at + 1 :])
+
+    def view(self, dtype: Any) -> Tensor:
+        """The same bytes as elements of another dtype; the last dimension grows or shrinks."""
+        new = dtypes.as_dtype(dtype)
+        old = self.dtype
+        if new.itemsize == old.itemsize:
+            return Tensor(self.storage, new, self.offset, self.p0, self.dims, self.pdim, self.valid, self.dynamic)
+        (step, count) = self.dims[-1]
+        if step != 1 or self.pdim == self.ndim - 1:
+            raise fail(f"cannot see `{old}` as `{new}`: the last dimension must be contiguous")
+        if new.itemsize < old.itemsize:
+            k = old.itemsize // new.itemsize
+            dims = tuple((s if a == self.pdim else s * k, n) for a, (s, n) in enumerate(self.dims[:-1]))
+            return Tensor(self.storage, new, self.offset * k, self.p0, dims + ((1, count * k),), self.pdim)
+        k = new.itemsize // old.itemsize
+        free = [s for a, (s, _) in enumerate(self.dims[:-1]) if a != self.pdim]
+        if count % k or any(s % k for s in free) or not isinstance(self.offset, int) or self.offset % k:
+            raise fail(f"cannot see `{old}` as `{new}`: offset, steps and the last count must be multiples of {k}")
+        dims = tuple((s if a == self.pdim else s // k, n) for a, (s, n) in enumerate(self.dims[:-1]))
+        return Tensor(self.storage, new, self.offset // k, self.p0, dims + ((1, count // k),), self.pdim)
+
+    bitcast = view
+
+    def ap(
+        self,
+        pattern: Any = None,
+        offset: Any = 0,
+        scalar_offset: Any = None,
+        vector_offset: Any = None,
+        indirect_dim: int = 0,
+        dtype: Any = None,
+        **unknown_arguments: Any,
+    ) -> Tensor:
+        """An access pattern over the whole storage: `[[step, count], ...]`, partitions first on chip."""
+        if unknown_arguments:
+            raise fail(f"`.ap` has no argument `{next(iter(unknown_arguments))}`")
+        if pattern is None:
+            return self
+        s = self.storage
+        new = dtypes.as_dtype(dtype) if dtype is not None else s.dtype
+        row = s.row * s.dtype.itemsize // new.itemsize
+        pairs = [(int(step), int(count)) for step, count in pattern]
+        p0: Any = 0
+        pdim = -1
+        if s.space != "dram":
+            step, count = pairs[0]
+            if count > 1 and step != row:
+                raise fail(f"the first step of an on-chip pattern must be the {row} elements of a partition, found {step}")
+            if isinstance(offset, int):
+                p0, offset = divmod(offset, row)
+            pairs[0] = (1, count)
+            pdim = 0
+        out = Tensor(s, new, offset, p0, tuple(pairs), pdim)
+        if scalar_offset is not None or vector_offset is not None:
+            # one unit of the index is what lies to the right of `indirect_dim` in the storage
+            unit = 1
+            for n in s.shape[indirect_dim + 1 :]:
+                unit *= n
+            if vector_offset is not None:
+                out.dynamic = ("vector", vector_offset, unit)
+            elif isinstance(scalar_offset, (int, Affine)):
+                out.offset = out.offset + scalar_offset * unit
+            else:
+                out.dynamic = ("scalar", scalar_offset, unit)
+        return out
+
+    def indirect(self, index: Tensor, num_elem: int) -> Tensor:
+        """A gather or scatter along rows by an index tile (trn3): `num_elem` columns."""
+        out = self._view(self.offset, self.p0, self.dims, self.pdim)
+        out.dynamic = ("columns", index, int(num_elem))
+        return out
+
+    def rearrange(self, pattern: str, **sizes: int) -> Tensor:
+        """einops-style: `"p (a b) -> p b a"`, with the sizes that are not clear."""
+        from .rearrange import rearrange
+
+        return rearrange(self, pattern, sizes)
+
+    def get_pattern(self) -> list[list[int]]:
+        return [[self.storage.row if a == self.pdim else s, n] for a, (s, n) in enumerate(self.dims)]
+
+    # ---- text ----
+
+    def free_dims(self) -> list[tuple[int, int]]:
+        """The dimensions beside partitions, merged where they lie one behind the other."""
+        out: list[tuple[int, int]] = []
+        pdim = self.pdim
+        axis = 0
+        for step, count in self.dims:
+            if axis != pdim and count != 1:
+                if out and out[-1][0] == step * count:
+                    out[-1] = (step, out[-1][1] * count)
+                else:
+                    out.append((step, count))
+            axis += 1
+        return out
+
+    def text(self) -> str:
+        """The operand in `.bir` text."""
+        text = self._text
+        if text is None:
+            s = self.storage
+            free = self.free_dims() if s.space != "dram" else _dram_dims(self.dims)
+            text = self._text = access(self, free)
+        return text
+
+    # ---- arithmetic: old-style NKI computes with operators ----
+
+    def _binary(self, name: str, other: Any, reverse: bool = False) -> Any:
+        from . import compute
+
+        return compute.binary(name, other, self) if reverse else compute.binary(name, self, other)
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary("add", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._binary("add", other, True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary("subtract", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary("subtract", other, True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary("multiply", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._binary("multiply", other, True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary("divide", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary("divide", other, True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._binary("power", other)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._binary("mod", other)
+
+    def __and__(self, other: Any) -> Any:
+        return self._binary("bitwise_and", other)
+
+    def __or__(self, other: Any) -> Any:
+        return self._binary("bitwise_or", other)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._binary("bitwise_xor", other)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._binary("left_shift", other)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._binary("right_shift", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._binary("less", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._binary("less_equal", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._binary("greater", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._binary("greater_equal", other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self is other if other is None else self._binary("equal", other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self is not other if other is None else self._binary("not_equal", other)
+
+    def __neg__(self) -> Any:
+        return self._binary("multiply", -1.0)
+
+    def __invert__(self) -> Any:
+        from . import compute
+
+        return compute.invert(self)
+
+    def __iadd__(self, other: Any) -> Any:
+        from . import compute
+
+        return compute.update("add", self, other)
+
+    def __isub__(self, other: Any) -> Any:
+        from . import compute
+
+        return compute.update("subtract", self, other)
+
+    def __imul__(self, other: Any) -> Any:
+        from . import compute
+
+        return compute.update("multiply", self, other)
+
+    def __itruediv__(self, other: Any) -> Any:
+        from . import compute
+
+        return compute.update("divide", self, other)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        from . import compute
+
+        compute.assign(self[key], value)
+
+    def astype(self, dtype: Any) -> Any:
+        from . import compute
+
+        return compute.copy(self, dtype=dtype)
+
+
+def access(tensor: Tensor, free: list[tuple[int, int]], exact: bool = False) -> str:
+    """The operand's text with these dimensions beside the partitions; `exact` spells them out even if they are the whole tile."""
+    s = tensor.storage
+    name = s.name
+    same = tensor.dtype is s.dtype
+    recast = "" if same else f" as {tensor.dtype.bir}"
+    offset = tensor.offset
+    if s.space == "dram":
+        if same and not exact and type(offset) is int and offset == 0 and tensor.size == s.row and _is_whole(free, s.row):
+            return f"%{name}"
+        pairs = ", ".join([f"{step} x {count}" for step, count in free]) or "1 x 1"
+        return f"%{name}{recast}[off {offset}, {pairs}]"
+    parts = tensor.partitions
+    p0 = tensor.p0
+    if same and not exact and type(offset) is int and offset == 0 and parts == s.parts and _is_whole(free, s.row):
+        return f"%{name}"
+    window = f"{p0}:{p0 + parts}" if type(p0) is int else f"{p0} +: {parts}"
+    pairs = ", ".join([f"{step} x {count}" for step, count in free]) or "1 x 1"
+    return f"%{name}{recast}[p {window}, off {offset}, {pairs}]"
+
+
+def _is_whole(free: list[tuple[int, int]], row: int) -> bool:
+    want = row
+    for step, count in free:
+        if step * count != want:
+            return False
+        want = step
+    return want == 1
+
+
+def _dram_dims(dims: Dims) -> list[tuple[int, int]]:
+    """Dimensions of a DRAM access: as the view has them, merged only where there are too many."""
+    out = [(step, count) for step, count in dims if count != 1]
+    if len(out) > 4:
+        merged: list[tuple[int, int]] = []
+        for step, count in out:
+            if merged and merged[-1][0] == step * count:
+                merged[-1] = (step, merged[-1][1] * count)
+            else:
+                merged.append((step, count))
+        return merged
+    return out
+
+
+def _slice(k: slice, count: int, axis: int) -> tuple[Any, int, int]:
+    """Start, length and step of a slice; its ends may be affine, their distance may not."""
+    start = 0 if k.start is None else k.start
+    stop = count if k.stop is None else k.stop
+    stride = 1 if k.step is None else k.step
+    if type(start) is int and type(stop) is int and type(stride) is int:
+        if stride < 1:
+            raise fail(f"a slice must step forward, found a step of {stride}", "use `.ap` for a reversed view")
+        if start < 0:
+            start += count
+        if stop < 0:
+            stop += count
+        if stop > count:
+            raise fail(f"slice `{k.start}:{k.stop}` of dimension {axis} ends outside its {count} elements")
+        return start, (stop - start + stride - 1) // stride if stop > start else 0, stride
+    length = stop - start
+    if isinstance(length, Affine):
+        raise fail("the length of a slice must not change from one iteration to the next")
+    if isinstance(length, int):
+        return (int(start) if not isinstance(start, Affine) else start), -(-length // int(stride)), int(stride)
+    start, length = _integer(start), _integer(stop) - _integer(start)
+    return start, -(-length // int(stride)), int(stride)
+
+
+def _integer(value: Any) -> Any:
+    try:
+        return value.__index__()
+    except (AttributeError, TypeError):
+        raise fail(f"`{value!r}` is no index") from None
+
+
+def _other(k: Any) -> tuple[Any, int, int]:
+    """A single position that is no plain int: numpy integers, loop indices, registers."""
+    if isinstance(k, Affine) or getattr(k, "is_register", False):
+        return k, -1, 1
+    if isinstance(k, Tensor):
+        return k, -1, 1  # a 1x1 tile: an offset known at run time
+    if isinstance(k, Mask):
+        raise fail("a mask is no index", "give it as `mask=`")
+    return _integer(k), -1, 1
+
+
+def _shift(bound: Any, start: Any, length: int) -> Any:
+    if bound is None or not isinstance(start, int):
+        return bound
+    lo, hi = bound
+    return max(0, lo - start), (None if hi is None else max(0, min(hi - start, length)))
+
+
+def _outside(tensor: Tensor, k: Any, axis: int, count: int) -> Exception:
+    shown = f"{k.start}:{k.stop}" if isinstance(k, slice) else f"{k.start} +: {k.size}" if isinstance(k, Run) else k
+    return fail(f"index `{shown}` of dimension {axis} is outside `{tensor.storage.name}`, which has {count} elements there")
+
+
+def _split(dims: Dims, wanted: tuple[int, ...], tensor: Tensor) -> Dims:
+    """`dims` in another shape of as many elements."""
+    # merge what lies one behind the other, then cut
+    merged: list[tuple[int, int]] = []
+    for step, count in dims:
+        if count == 1:
+            continue
+        if merged and merged[-1][0] == step * count:
+            merged[-1] = (step, merged[-1][1] * count)
+        else:
+            merged.append((step, count))
+    out: list[tuple[int, int]] = []
+    stack = list(reversed(merged))
+    for n in wanted:
+        if n == 1:
+            out.append((0, 1))
+            continue
+        if not stack:
+            raise fail(f"cannot reshape {list(tensor.shape)} so")
+        step, count = stack.pop()
+        if count % n:
+            raise fail(
+                f"cannot reshape {list(tensor.shape)} so: its elements do not lie one behind the other", "copy it to a new tile first"
+            )
+        out.append((step * (count // n), n))
+        if count != n:
+            stack.append((step, count // n))
+    if stack:
+        raise fail(f"cannot reshape {list(tensor.shape)} so: its elements do not lie one behind the other")
+    return tuple(out)

@@ -1,0 +1,69 @@
+"""What the tests of the NKI front end share."""
+
+import hashlib
+import importlib.util
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+import bir_nki
+from bir_nki import load
+
+HERE = pathlib.Path(__file__).resolve().parent
+bir_nki.install(force=True)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+def f32(rng, *shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def third_party(package, file, kernel):
+    """A kernel of an installed package, its file unmodified; torch, which only its host side needs, is stubbed."""
+    spec = importlib.util.find_spec(package)
+    path = pathlib.Path(spec.submodule_search_locations[0]) / file
+    print(f"{path.name} of {package}: sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}")
+    if "torch" not in sys.modules:
+        load.stub(["torch"])
+    return getattr(load.load_module(path), kernel)
+
+
+def same_after_passes(traced, results, pipelines=("canonicalize-names", "unroll")):
+    """Passes under --validate leave the results as they are, bit by bit."""
+    for pipeline in pipelines:
+        after = traced.compiled(pipeline, validate="each").simulate()
+        for a, b in zip(after if isinstance(after, tuple) else (after,), results if isinstance(results, tuple) else (results,)):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.fixture
+def simulated():
+    """Run a trace; ops the simulator cannot run yet skip the test by name."""
+
+    def run(traced):
+        try:
+            return traced.simulate()
+        except bir_nki.KernelError as error:
+            if "semantics are not written yet" in error.message:
+                pytest.skip(error.message)
+            raise
+
+    return run
+
+
+def close(results, wanted, tolerance):
+    """Results equal numpy's, relative to the largest of them; a tolerance of 0 means the same bits."""
+    pairs = list(zip(results if isinstance(results, tuple) else (results,), wanted if isinstance(wanted, tuple) else (wanted,), strict=True))
+    for result, want in pairs:
+        assert result.shape == want.shape
+        if tolerance == 0:
+            np.testing.assert_array_equal(result, want)
+        else:
+            scale = max(1.0, np.abs(want).max())
+            np.testing.assert_allclose(result.astype(np.float64) / scale, np.asarray(want, np.float64) / scale, rtol=0, atol=tolerance)

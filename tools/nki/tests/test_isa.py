@@ -1,0 +1,662 @@
+"""Every instruction, called in the new style: traced, verified, and run against numpy."""
+
+import numpy as np
+import pytest
+
+import bir_nki
+import nki.isa as nisa
+import nki.language as nl
+from conftest import f32
+
+CASES = []
+
+
+def case(target="trn2", tolerance=1e-5):
+    """Register a kernel with the function that makes its inputs and what numpy says."""
+
+    def add(function):
+        CASES.append(pytest.param(function, target, tolerance, id=function.__name__))
+        return function
+
+    return add
+
+
+def loaded(x, dtype=None):
+    tile = nl.ndarray(x.shape, dtype=dtype or x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    return tile
+
+
+def stored(*tiles):
+    outs = []
+    for tile in tiles:
+        out = nl.ndarray(tile.shape, dtype=tile.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=tile)
+        outs.append(out)
+    return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def sbuf(shape, dtype=nl.float32):
+    return nl.ndarray(shape, dtype=dtype, buffer=nl.sbuf)
+
+
+@case()
+def dma_copy_between_drams(rng):
+    def kernel(x):
+        out = nl.ndarray((64, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=x[0:64, 0:64:2])
+        return out
+
+    x = f32(rng, 128, 64)
+    return kernel, [x], x[:64, ::2]
+
+
+@case()
+def tensor_copy_casts(rng):
+    def kernel(x):
+        t = sbuf(x.shape, nl.bfloat16)
+        nisa.tensor_copy(dst=t, src=loaded(x))
+        return stored(t)
+
+    x = f32(rng, 128, 32)
+    return kernel, [x], x.astype(nl.bfloat16.dtype)
+
+
+@case()
+def memset_and_tensor_tensor(rng):
+    def kernel(x, y):
+        a, b, c = loaded(x), loaded(y), sbuf(x.shape)
+        nisa.tensor_tensor(dst=c, data1=a, data2=b, op=nl.maximum)
+        ones = sbuf(x.shape)
+        nisa.memset(dst=ones, value=1.0)
+        nisa.tensor_tensor(c, c, ones, nl.subtract)
+        return stored(c)
+
+    x, y = f32(rng, 128, 32), f32(rng, 128, 32)
+    return kernel, [x, y], np.maximum(x, y) - 1
+
+
+@case(tolerance=0)
+def integer_tensor_tensor_is_exact(rng):
+    def kernel(x, y):
+        c = sbuf(x.shape, nl.int32)
+        nisa.tensor_tensor(dst=c, data1=loaded(x), data2=loaded(y), op=nl.multiply)
+        return stored(c)
+
+    x, y = (rng.integers(-(2**15), 2**15, (128, 16)).astype(np.int32) for _ in range(2))
+    return kernel, [x, y], x * y
+
+
+@case()
+def tensor_scalar_two_steps(rng):
+    def kernel(x, s):
+        c = sbuf(x.shape)
+        nisa.tensor_scalar(dst=c, data=loaded(x), op0=np.multiply, operand0=loaded(s), op1=nl.subtract, operand1=3.0, reverse1=True)
+        return stored(c)
+
+    x, s = f32(rng, 128, 32), f32(rng, 128, 1)
+    return kernel, [x, s], 3 - x * s
+
+
+@case(tolerance=0)
+def tensor_scalar_on_bits(rng):
+    def kernel(x):
+        c = sbuf(x.shape, nl.uint32)
+        nisa.tensor_scalar(dst=c, data=loaded(x), op0=nl.right_shift, operand0=3, op1=nl.bitwise_and, operand1=0xFF)
+        return stored(c)
+
+    x = rng.integers(0, 2**32, (64, 8), dtype=np.uint32)
+    return kernel, [x], (x >> 3) & 0xFF
+
+
+@case()
+def scalar_tensor_tensor(rng):
+    def kernel(x, y):
+        c = sbuf(x.shape)
+        nisa.scalar_tensor_tensor(dst=c, data=loaded(x), op0=nl.multiply, operand0=2.0, op1=nl.add, operand1=loaded(y))
+        return stored(c)
+
+    x, y = f32(rng, 128, 32), f32(rng, 128, 32)
+    return kernel, [x, y], 2 * x + y
+
+
+@case(tolerance=1e-5)
+def activation_with_bias_and_sum(rng):
+    def kernel(x, b):
+        e, total = sbuf(x.shape), sbuf((128, 1))
+        nisa.activation(
+            dst=e, op=nl.exp, data=loaded(x), bias=loaded(b), scale=0.5, reduce_op=nl.add, reduce_res=total, reduce_cmd=nisa.reduce_cmd.reset_reduce
+        )
+        return stored(e, total)
+
+    x, b = f32(rng, 128, 32), f32(rng, 128, 1)
+    e = np.exp(0.5 * x + b)
+    return kernel, [x, b], (e, e.sum(1, keepdims=True))
+
+
+@case()
+def activation_reduce(rng):
+    def kernel(x):
+        e, total = sbuf(x.shape), sbuf((128, 1))
+        nisa.activation_reduce(dst=e, op=nl.square, data=loaded(x), reduce_op=nl.add, reduce_res=total)
+        return stored(e, total)
+
+    x = f32(rng, 128, 32)
+    return kernel, [x], (x * x, (x * x).sum(1, keepdims=True))
+
+
+@case(tolerance=1e-4)
+def nc_transpose_and_matmul(rng):
+    def kernel(x, y):
+        xt = nl.ndarray((64, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(dst=xt, data=loaded(x))
+        xs, p, c = sbuf((64, 128)), nl.ndarray((128, 96), dtype=nl.float32, buffer=nl.psum), sbuf((128, 96))
+        nisa.tensor_copy(dst=xs, src=xt)
+        nisa.nc_matmul(dst=p, stationary=xs, moving=loaded(y))
+        nisa.tensor_copy(dst=c, src=p)
+        return stored(c)
+
+    x, y = f32(rng, 128, 64), f32(rng, 64, 96)
+    return kernel, [x, y], x @ y
+
+
+@case(tolerance=1e-4)
+def accumulate_is_inferred(rng):
+    """No `accumulate`: the first write of each region overwrites, later ones add."""
+
+    def kernel(x, y):
+        p, c = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum), sbuf((128, 128))
+        xs, ys = loaded(x.reshape((4, 32, 128)).permute((1, 0, 2))), loaded(y.reshape((4, 32, 128)).permute((1, 0, 2)))
+        for half in range(2):
+            for k in range(4):
+                nisa.nc_matmul(dst=p[:, half * 64 : half * 64 + 64], stationary=xs[:, k, :], moving=ys[:, k, half * 64 : half * 64 + 64])
+        nisa.tensor_copy(dst=c, src=p)
+        return stored(c)
+
+    x, y = f32(rng, 128, 128), f32(rng, 128, 128)
+    return kernel, [x, y], x.T @ y
+
+
+@case(tolerance=0)
+def dve_transpose(rng):
+    def kernel(x):
+        t = sbuf((32, 32))
+        nisa.nc_transpose(dst=t, data=loaded(x), engine=nisa.engine.vector)
+        return stored(t)
+
+    x = f32(rng, 32, 32)
+    return kernel, [x], x.T
+
+
+@case()
+def tensor_reduce_free_axes(rng):
+    def kernel(x):
+        t = loaded(x)
+        last, both = sbuf((128, 8)), sbuf((128, 1))
+        nisa.tensor_reduce(dst=last, op=nl.add, data=t, axis=2)
+        nisa.tensor_reduce(dst=both, op=np.max, data=t, axis=(1, 2), negate=True)
+        return stored(last, both)
+
+    x = f32(rng, 128, 8, 16)
+    return kernel, [x], (x.sum(2), -x.max((1, 2)).reshape(128, 1))
+
+
+@case(tolerance=0)
+def dma_transpose(rng):
+    def kernel(x):
+        t = sbuf((64, 128))
+        nisa.dma_transpose(dst=t, src=x)
+        return stored(t)
+
+    x = f32(rng, 128, 64)
+    return kernel, [x], x.T
+
+
+@case()
+def reciprocal(rng):
+    def kernel(x):
+        t = sbuf(x.shape)
+        nisa.reciprocal(dst=t, data=loaded(x))
+        return stored(t)
+
+    x = f32(rng, 128, 16)
+    return kernel, [x], 1 / x
+
+
+@case(tolerance=0)
+def iota(rng):
+    def kernel(x):
+        t = sbuf((128, 4, 8), nl.int32)
+        nisa.iota(dst=t, pattern=[[100, 4], [1, 8]], offset=5, channel_multiplier=1000)
+        return stored(t)
+
+    want = 5 + 1000 * np.arange(128)[:, None, None] + 100 * np.arange(4)[None, :, None] + np.arange(8)
+    return kernel, [f32(rng, 1, 1)], want.astype(np.int32)
+
+
+@case(tolerance=0)
+def nc_stream_shuffle(rng):
+    def kernel(x):
+        t = sbuf(x.shape)
+        nisa.nc_stream_shuffle(dst=t, src=loaded(x), shuffle_mask=[(i - 1) % 32 for i in range(32)])
+        return stored(t)
+
+    x = f32(rng, 128, 16)
+    return kernel, [x], np.roll(x.reshape(4, 32, 16), 1, axis=1).reshape(128, 16)
+
+
+@case()
+def dma_compute(rng):
+    def kernel(x, y):
+        t = sbuf(x.shape)
+        nisa.dma_compute(dst=t, srcs=[x, y], reduce_op=nl.add, scales=[1.0, 1.0])
+        return stored(t)
+
+    x, y = f32(rng, 128, 16), f32(rng, 128, 16)
+    return kernel, [x, y], x + y
+
+
+@case(tolerance=0)
+def nc_n_gather(rng):
+    def kernel(x, index):
+        t = sbuf(index.shape)
+        nisa.nc_n_gather(dst=t, data=loaded(x), indices=loaded(index))
+        return stored(t)
+
+    x, index = f32(rng, 128, 32), rng.integers(0, 32, (128, 8), dtype=np.uint32)
+    return kernel, [x, index], np.take_along_axis(x, index.astype(np.int64), 1)
+
+
+@case()
+def tensor_tensor_scan(rng):
+    def kernel(x, y):
+        t = sbuf(x.shape)
+        nisa.tensor_tensor_scan(dst=t, data0=loaded(x), data1=loaded(y), initial=0.0, op0=nl.multiply, op1=nl.add)
+        return stored(t)
+
+    x, y = f32(rng, 128, 16) * 0.5, f32(rng, 128, 16)
+    want, state = np.zeros_like(x), np.zeros(128, np.float32)
+    for i in range(16):
+        state = x[:, i] * state + y[:, i]
+        want[:, i] = state
+    return kernel, [x, y], want
+
+
+@case(tolerance=0)
+def max8_find_match(rng):
+    def kernel(x):
+        t = loaded(x)
+        top, where, rest, again = sbuf((128, 8)), sbuf((128, 8), nl.uint32), sbuf(x.shape), sbuf((128, 8), nl.uint32)
+        nisa.max8(dst=top, src=t)
+        nisa.nc_find_index8(dst=where, data=t, vals=top)
+        nisa.nc_match_replace8(dst=rest, data=t, vals=top, imm=-1e30, dst_idx=again)
+        return stored(top, where, rest)
+
+    x = f32(rng, 128, 64)
+    order = np.argsort(-x, 1)[:, :8]
+    rest = x.copy()
+    np.put_along_axis(rest, order, np.float32(-1e30), 1)
+    return kernel, [x], (np.take_along_axis(x, order, 1), order.astype(np.uint32), rest)
+
+
+@case()
+def affine_select(rng):
+    def kernel(x):
+        t = sbuf(x.shape)
+        nisa.affine_select(dst=t, pattern=[[-1, 128]], offset=0, channel_multiplier=1, on_true_tile=loaded(x), on_false_value=-5.0, cmp_op=nl.greater_equal)
+        return stored(t)
+
+    x = f32(rng, 128, 128)
+    return kernel, [x], np.where(np.tri(128, dtype=bool), x, -5)
+
+
+@case()
+def tensor_scalar_reduce(rng):
+    def kernel(x):
+        t, total = sbuf(x.shape), sbuf((128, 1))
+        nisa.tensor_scalar_reduce(dst=t, data=loaded(x), op0=nl.multiply, operand0=2.0, reduce_op=nl.add, reduce_res=total)
+        return stored(t, total)
+
+    x = f32(rng, 128, 16)
+    return kernel, [x], (2 * x, (2 * x).sum(1, keepdims=True))
+
+
+@case(tolerance=0)
+def nonzero_with_count(rng):
+    def kernel(x):
+        t = sbuf((128, 17), nl.int32)
+        nisa.memset(dst=t, value=0)
+        nisa.nonzero_with_count(dst=t, src=loaded(x), index_offset=16, padding_val=-1)
+        return stored(t)
+
+    x = (rng.random((128, 16)) < 0.4).astype(np.int32)
+    want = np.zeros((128, 17), np.int32)
+    for p in range(0, 128, 16):
+        found = np.flatnonzero(x[p]) + 16
+        want[p, :16], want[p, 16], want[p, : len(found)] = -1, len(found), found
+    return kernel, [x], want
+
+
+@case(tolerance=0)
+def tensor_copy_predicated(rng):
+    def kernel(x, y, m):
+        t = loaded(y)
+        nisa.tensor_copy_predicated(dst=t, src=loaded(x), predicate=loaded(m))
+        return stored(t)
+
+    x, y, m = f32(rng, 128, 16), f32(rng, 128, 16), rng.integers(0, 2, (128, 16)).astype(np.uint8)
+    return kernel, [x, y, m], np.where(m != 0, x, y)
+
+
+@case(tolerance=0)
+def range_select(rng):
+    def kernel(x, lo, hi):
+        t, top = sbuf(x.shape), sbuf((128, 1))
+        nisa.range_select(
+            dst=t, on_true_tile=loaded(x), comp_op0=nl.greater_equal, comp_op1=nl.less, bound0=loaded(lo), bound1=loaded(hi), reduce_res=top,
+            reduce_cmd=nisa.reduce_cmd.reset_reduce, reduce_op=np.max, range_start=4, on_false_value=nl.fp32.min,
+        )  # fmt: skip
+        return stored(t, top)
+
+    x = f32(rng, 128, 16)
+    lo, hi = np.full((128, 1), 6, np.float32), np.full((128, 1), 15, np.float32)
+    j = np.arange(4, 20)
+    want = np.where((j >= 6) & (j < 15), x, np.float32(nl.fp32.min))
+    return kernel, [x, lo, hi], (want, want.max(1, keepdims=True))
+
+
+@case(tolerance=0)
+def select_without_and_with_maximum(rng):
+    def kernel(x, m):
+        a, b, top = sbuf(x.shape), sbuf(x.shape), sbuf((128, 1))
+        t, mask = loaded(x), loaded(m)
+        nisa.select_reduce(dst=a, predicate=mask, on_true=t, on_false=0.0)
+        nisa.select_reduce(dst=b, predicate=mask, on_true=t, on_false=-9.0, reduce_res=top, reduce_cmd=nisa.reduce_cmd.reset_reduce, reduce_op=nl.maximum)
+        return stored(a, b, top)
+
+    x, m = f32(rng, 128, 16), rng.integers(0, 2, (128, 16)).astype(np.uint8)
+    b = np.where(m != 0, x, np.float32(-9))
+    return kernel, [x, m], (np.where(m != 0, x, 0), b, b.max(1, keepdims=True))
+
+
+@case(tolerance=1e-4)
+def bn_stats_and_aggr(rng):
+    def kernel(x):
+        six, mv = sbuf((128, 6)), sbuf((128, 2))
+        nisa.bn_stats(dst=six, data=loaded(x))
+        nisa.bn_aggr(dst=mv, data=six)
+        return stored(mv)
+
+    x = f32(rng, 128, 64)
+    return kernel, [x], np.stack([x.mean(1), x.var(1)], 1)
+
+
+@case(tolerance=1e-4)
+def tensor_partition_reduce(rng):
+    def kernel(x):
+        t = sbuf((1, 16))
+        nisa.tensor_partition_reduce(dst=t, op=nl.add, data=loaded(x))
+        return stored(t)
+
+    x = f32(rng, 128, 16)
+    return kernel, [x], x.sum(0, keepdims=True)
+
+
+@case(tolerance=0)
+def local_gather(rng):
+    def kernel(x, index):
+        t = sbuf((32, 32))
+        nisa.local_gather(dst=t, src_buffer=loaded(x), index=loaded(index), num_elem_per_idx=2, num_valid_indices=16)
+        return stored(t)
+
+    x, index = f32(rng, 32, 64), (2 * rng.integers(0, 32, (32, 1))).astype(np.uint16)
+    want = np.zeros((32, 32), np.float32)
+    for group in range(2):
+        rows = slice(16 * group, 16 * group + 16)
+        for j, at in enumerate(index[rows, 0]):
+            want[rows, 2 * j : 2 * j + 2] = x[rows, int(at) : int(at) + 2]
+    return kernel, [x, index], want
+
+
+@case(tolerance=1e-5)
+def tensor_scalar_cumulative(rng):
+    def kernel(x):
+        t = sbuf(x.shape)
+        nisa.tensor_scalar_cumulative(dst=t, src=loaded(x), op0=nl.multiply, op1=nl.add, imm0=2.0, reduce_cmd=nisa.reduce_cmd.reset_reduce)
+        return stored(t)
+
+    x = f32(rng, 128, 16)
+    return kernel, [x], np.cumsum(2 * x, 1)
+
+
+@case(target="trn3")
+def exponential(rng):
+    def kernel(x):
+        t, total = sbuf(x.shape), sbuf((128, 1))
+        nisa.exponential(dst=t, src=loaded(x), max_value=1.0, reduce_res=total, reduce_cmd=nisa.reduce_cmd.reset_reduce)
+        return stored(t, total)
+
+    x = f32(rng, 128, 16)
+    return kernel, [x], (np.exp(x - 1), np.exp(x - 1).sum(1, keepdims=True))
+
+
+@case(target="trn3")
+def activate2(rng):
+    def kernel(x):
+        t = sbuf(x.shape)
+        nisa.activate2(dst=t, op=nl.tanh, data=loaded(x), op0=nl.multiply, operand0=0.5, op1=nl.subtract, operand1=0.25)
+        return stored(t)
+
+    x = f32(rng, 128, 16)
+    return kernel, [x], np.tanh(0.5 * x - 0.25)
+
+
+@case(target="trn3", tolerance=0.2)
+def quantize_and_matmul_mx(rng):
+    def kernel(x, y):
+        products = []
+        for t in (loaded(x), loaded(y)):
+            q, scale = sbuf((32, t.shape[1] // 4), nl.float8_e4m3fn_x4), sbuf((32, t.shape[1] // 4), nl.uint8)
+            nisa.memset(dst=scale, value=0)
+            nisa.quantize_mx(dst=q, src=t, dst_scale=scale)
+            products += [q, scale]
+        p, c = nl.ndarray((16, 32), dtype=nl.float32, buffer=nl.psum), sbuf((16, 32))
+        nisa.nc_matmul_mx(dst=p, stationary=products[0], stationary_scale=products[1], moving=products[2], moving_scale=products[3])
+        nisa.tensor_copy(dst=c, src=p)
+        return stored(c)
+
+    x, y = f32(rng, 32, 64), f32(rng, 32, 128)
+    want = np.einsum("kmj,knj->mn", x.reshape(32, 16, 4), y.reshape(32, 32, 4))
+    return kernel, [x.astype(nl.bfloat16.dtype), y.astype(nl.bfloat16.dtype)], (want / np.abs(want).max(), np.abs(want).max())
+
+
+@case(tolerance=0)
+def gather_rows_by_vector_offset(rng):
+    def kernel(table, rows):
+        t = sbuf((64, 32))
+        nisa.dma_copy(dst=t, src=table.ap(pattern=[[32, 64], [1, 32]], offset=0, vector_offset=loaded(rows), indirect_dim=0))
+        return stored(t)
+
+    table, rows = f32(rng, 200, 32), rng.integers(0, 200, (64, 1)).astype(np.int32)
+    return kernel, [table, rows], table[rows[:, 0]]
+
+
+@case(tolerance=0)
+def gather_skips_rows_outside(rng):
+    def kernel(table, rows):
+        t = sbuf((64, 16))
+        nisa.memset(dst=t, value=7.0)
+        source = table.ap(pattern=[[32, 64], [1, 16]], offset=8, vector_offset=loaded(rows), indirect_dim=0)
+        nisa.dma_copy(dst=t, src=source, oob_mode=nisa.oob_mode.skip)
+        return stored(t)
+
+    table, rows = f32(rng, 200, 32), rng.integers(0, 200, (64, 1)).astype(np.int32)
+    rows[::3] = 500
+    want = np.where(rows < 200, table[np.minimum(rows[:, 0], 199)][:, 8:24], np.float32(7))
+    return kernel, [table, rows], want
+
+
+@case(tolerance=0)
+def scatter_rows_by_vector_offset(rng):
+    def kernel(x, rows):
+        out = nl.ndarray((64, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=x)
+        nisa.dma_copy(dst=out.ap(pattern=[[32, 64], [1, 32]], offset=0, vector_offset=loaded(rows), indirect_dim=0), src=loaded(x))
+        return out
+
+    x, rows = f32(rng, 64, 32), rng.permutation(64).astype(np.int32)[:, None]
+    want = np.zeros_like(x)
+    want[rows[:, 0]] = x
+    return kernel, [x, rows], want
+
+
+@case(tolerance=0)
+def rows_by_scalar_offset(rng):
+    def kernel(table, start):
+        t = sbuf((16, 32))
+        first = nisa.register_alloc(loaded(start))
+        nisa.dma_copy(dst=t, src=table.ap(pattern=[[32, 16], [1, 32]], offset=0, scalar_offset=first, indirect_dim=0))
+        return stored(t)
+
+    table, start = f32(rng, 200, 32), np.array([[37]], np.int32)
+    return kernel, [table, start], table[37:53]
+
+
+@case(tolerance=0)
+def columns_by_register(rng):
+    def kernel(x, start):
+        t, first = sbuf((128, 8)), nisa.register_alloc()
+        nisa.register_load(dst=first, src=loaded(start))
+        nisa.tensor_copy(dst=t, src=loaded(x)[:, nl.ds(first, 8)])
+        return stored(t)
+
+    x, start = f32(rng, 128, 32), np.array([[5]], np.int32)
+    return kernel, [x, start], x[:, 5:13]
+
+
+@case()
+def dynamic_loop_of_register_trips(rng):
+    def kernel(x, n):
+        t, trips = loaded(x), nisa.register_alloc(loaded(n))
+        for _ in nl.dynamic_range(trips):
+            nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=1.0)
+        return stored(t)
+
+    x = f32(rng, 128, 8)
+    return kernel, [x, np.array([[5]], np.int32)], x + 5
+
+
+@case(tolerance=0)
+def dynamic_loop_index_moves_views(rng):
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        for i in nl.dynamic_range(4):
+            t = sbuf((32, 16))
+            nisa.dma_copy(dst=t, src=x[nl.ds(i * 32, 32), :])
+            nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=2.0)
+            nisa.dma_copy(dst=out[i * 32 : (i + 1) * 32, :], src=t)
+        return out
+
+    x = f32(rng, 128, 16)
+    return kernel, [x], 2 * x
+
+
+@case(tolerance=1e-4)
+def matmul_accumulates_over_a_dynamic_loop(rng):
+    def kernel(x, y):
+        p, c = nl.zeros((128, 64), dtype=nl.float32, buffer=nl.psum), sbuf((128, 64))
+        for k in nl.dynamic_range(3):
+            a, b = sbuf((128, 128)), sbuf((128, 64))
+            nisa.dma_copy(dst=a, src=x[nl.ds(k * 128, 128), :])
+            nisa.dma_copy(dst=b, src=y[nl.ds(k * 128, 128), :])
+            nisa.nc_matmul(dst=p, stationary=a, moving=b)
+        nisa.tensor_copy(dst=c, src=p)
+        return stored(c)
+
+    x, y = f32(rng, 384, 128), f32(rng, 384, 64)
+    return kernel, [x, y], x.T @ y
+
+
+@case()
+def while_loop_counts_down(rng):
+    def kernel(x, n):
+        t, left = loaded(x), nisa.register_alloc(loaded(n))
+
+        def body(left):
+            nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=2.0)
+            return left - 1
+
+        nisa.while_loop(left, body)
+        return stored(t)
+
+    x = f32(rng, 128, 8)
+    return kernel, [x, np.array([[3]], np.int32)], 8 * x
+
+
+@case(tolerance=0)
+def sequence_bounds(rng):
+    def kernel(x):
+        t = sbuf((1, 2, 9), nl.int32)
+        nisa.sequence_bounds(dst=t, segment_ids=loaded(x))
+        return stored(t)
+
+    x = np.array([[0, 1, 1, 2, 2, 2, 0, 3, 3]], np.int32)
+    return kernel, [x], np.array([[[9, 1, 1, 3, 3, 3, 9, 7, 7], [-1, 3, 3, 6, 6, 6, -1, 9, 9]]], np.int32)
+
+
+@case(tolerance=0)
+def scatter_add_and_gather_add(rng):
+    def kernel(x, y, rows):
+        out = nl.ndarray((64, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=x)
+        index = loaded(rows)
+        target = out.ap(pattern=[[16, 64], [1, 16]], offset=0, vector_offset=index, indirect_dim=0)
+        tile = loaded(y)
+        nisa.dma_compute(dst=target, srcs=[target, tile], reduce_op=nl.add)
+        nisa.dma_compute(dst=tile, srcs=[x.ap(pattern=[[16, 64], [1, 16]], vector_offset=index, indirect_dim=0), tile], reduce_op=nl.add)
+        return out, stored(tile)
+
+    x, y, rows = f32(rng, 64, 16), f32(rng, 64, 16), rng.permutation(64).astype(np.int32)[:, None]
+    want = x.copy()
+    want[rows[:, 0]] += y
+    return kernel, [x, y, rows], (want, y + x[rows[:, 0]])
+
+
+@pytest.mark.parametrize("make, target, tolerance", CASES)
+def test_instruction(make, target, tolerance, rng, simulated):
+    kernel, arrays, wanted = make(rng)
+    traced = bir_nki.trace(kernel, *arrays, target=target)
+    results = simulated(traced)
+    if make.__name__ == "quantize_and_matmul_mx":
+        results, wanted = results / wanted[1], wanted[0]
+    for result, want in zip(results if isinstance(results, tuple) else (results,), wanted if isinstance(wanted, tuple) else (wanted,)):
+        assert result.shape == want.shape
+        if tolerance == 0:
+            np.testing.assert_array_equal(result, want)
+        else:
+            np.testing.assert_allclose(result.astype(np.float64), want.astype(np.float64), rtol=tolerance, atol=tolerance)
+
+
+def test_random_numbers_depend_on_the_seed_only(simulated):
+    def kernel(seed):
+        nisa.set_rng_seed(src_seeds=loaded(seed))
+        t = sbuf((128, 64), nl.uint32)
+        nisa.rng(dst=t)
+        return stored(t)
+
+    one, again, other = (simulated(bir_nki.trace(kernel, np.array([[s]], np.uint32))) for s in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).mean() > 0.9
+    assert np.unique(one).size > 8000
+
+
+def test_dropout_drops_its_share(rng, simulated):
+    def kernel(x):
+        t = sbuf(x.shape)
+        nisa.dropout(dst=t, data=loaded(x), prob=0.25)
+        return stored(t)
+
+    x = np.ones((128, 256), np.float32)
+    result = simulated(bir_nki.trace(kernel, x))
+    assert set(np.unique(result)) == {0, 1}
+    assert abs((result == 0).mean() - 0.25) < 0.02
