@@ -10,14 +10,17 @@ from types import CodeType, FrameType
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
-_ours: dict[CodeType, bool] = {}
+# By id, since a code object hashes all it holds; the objects are kept, so that no id is used again.
+OURS: dict[int, bool] = {}
+_kept: list[CodeType] = []
 
 
 def is_ours(code: CodeType) -> bool:
     """Whether a code object belongs to this package, and so is no line of a kernel."""
-    known = _ours.get(code)
+    known = OURS.get(id(code))
     if known is None:
-        known = _ours[code] = code.co_filename.startswith((PACKAGE, "<frozen"))
+        known = OURS[id(code)] = code.co_filename.startswith((PACKAGE, "<frozen"))
+        _kept.append(code)
     return known
 
 

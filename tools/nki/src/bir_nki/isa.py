@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -35,10 +36,20 @@ def instruction(old: str = "", tensors: str = "dst data") -> Callable[[Callable[
         names = list(inspect.signature(function).parameters)
         known = frozenset(names) | {"name", "mask", "dtype"}
         own = frozenset(names)
+        required = frozenset(needed)
         first = names[0]
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if not args and kwargs.keys() <= own and kwargs.keys() >= required:
+                # the new style by keywords: nearly all calls of large kernels
+                r = recorder()
+                frame = sys._getframe(1)
+                r.here = r.sites.get((id(frame.f_code), frame.f_lasti))
+                try:
+                    return function(**kwargs)
+                finally:
+                    r.here = None
             for key in kwargs:
                 if key not in known:
                     raise fail(f"`nisa.{function.__name__}` has no argument `{key}`", nearest(key, known))
@@ -91,8 +102,12 @@ def _out(dst: Any, source: Tensor, dtype: Any, shape: tuple[int, ...] | None = N
 
 def _parts(dst: Tensor, *sources: Any) -> tuple[Any, ...]:
     """The parts of destination and sources that hold values."""
-    if dst.valid is None and all(type(s) is not Tensor or s.valid is None for s in sources):
-        return (dst, *sources)
+    if dst.valid is None:
+        for source in sources:
+            if type(source) is Tensor and source.valid is not None:
+                break
+        else:
+            return (dst, *sources)
     bounds = joint_bounds([t for t in (dst, *sources) if type(t) is Tensor])
     return tuple(with_bounds(t, bounds).effective() if type(t) is Tensor else t for t in (dst, *sources))
 
@@ -390,20 +405,30 @@ def tensor_scalar(
     reverse1: bool = False, engine: Any = None, dtype: Any = None,
 ) -> Any:  # fmt: skip
     data = _tile(data)
-    words = [tokens.alu(op0), tokens.alu(op1) if op1 is not None else None]
-    if words[1] == "bypass":
-        words[1] = None
+    word0 = tokens.alu(op0)
+    word1 = tokens.alu(op1) if op1 is not None else None
+    if word1 == "bypass":
+        word1 = None
     out = _out(dst, data, dtype)
     d, s = _parts(out, data)
-    operands = [None if word is None or word in tokens.UNARY else _rows(_number_or_tile(value), data, s) for word, value in zip(words, (operand0, operand1))]
-    for word, value in zip(words, operands):
-        if value is None and word is not None and word not in tokens.UNARY:
-            raise fail(f"`{word}` needs an operand")
-    attrs = {"op0": words[0], "op1": words[1], "reverse0": bool(reverse0) or None, "reverse1": bool(reverse1) or None}
+    operand0 = _operand(word0, operand0, data, s)
+    operand1 = _operand(word1, operand1, data, s) if word1 is not None else None
+    attrs = {"op0": word0, "op1": word1, "reverse0": bool(reverse0) or None, "reverse1": bool(reverse1) or None}
     if engine:
         attrs["engine"] = engine_word(engine)
-    recorder().emit("tensor_scalar", {"dst": d, "src": s, "operand0": operands[0], "operand1": operands[1]}, attrs)
+    recorder().emit("tensor_scalar", {"dst": d, "src": s, "operand0": operand0, "operand1": operand1}, attrs)
     return _made(out)
+
+
+def _operand(word: str, value: Any, whole: Tensor, part: Tensor) -> Any:
+    """A scalar operand of an ALU operation; those on one value have none."""
+    if type(value) is float:
+        return None if word in tokens.UNARY else value
+    if word in tokens.UNARY:
+        return None
+    if value is None:
+        raise fail(f"`{word}` needs an operand")
+    return _rows(_number_or_tile(value), whole, part)
 
 
 @instruction("data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask", "dst data operand1")

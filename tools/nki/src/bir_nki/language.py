@@ -83,8 +83,11 @@ def ndarray(
         raise fail("`nl.ndarray` needs argument `dtype`")
     memory, place = _buffer(buffer, sbuf)
     shape = shape if isinstance(shape, (tuple, list)) else (shape,)
-    pdim = next((a for a, n in enumerate(shape) if isinstance(n, ParDim)), 0)
-    sizes = tuple(int(n) for n in shape)
+    pdim = 0
+    for axis, n in enumerate(shape):
+        if type(n) is ParDim:
+            pdim = axis
+    sizes = tuple([int(n) for n in shape])
     kind = as_dtype(dtype)
     if memory.space == "dram":
         out = _dram(sizes, kind, memory.shared, name or None)

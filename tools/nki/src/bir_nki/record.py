@@ -17,7 +17,7 @@ import numpy as np
 
 from . import names, psum
 from .dtypes import DType
-from .errors import KernelError, fail, is_ours, kernel_frame, nearest
+from .errors import OURS, KernelError, fail, is_ours, nearest
 from .index import Affine
 from .table import Op, Role, Table, table
 from .tensor import Storage, Tensor
@@ -60,6 +60,30 @@ class Register:
 
     __bool__ = __int__ = __index__ = __float__ = _no_value
     __lt__ = __le__ = __gt__ = __ge__ = _no_value
+
+
+class Site:
+    """A call in a kernel: its place as ` loc(…)` and as file and line, and the variable its result goes to."""
+
+    __slots__ = ("text", "where", "name")
+
+    def __init__(self, text: str, where: tuple[str, int] | None, name: str | None) -> None:
+        self.text = text
+        self.where = where
+        self.name = name
+
+
+class Template:
+    """The text of an instruction with `%s` for each tensor."""
+
+    __slots__ = ("text", "roles", "reusable", "accumulates")
+
+    def __init__(self, op_name: str) -> None:
+        self.text = ""
+        #: Roles of the tensors in order, and whether they are written.
+        self.roles: list[tuple[str, bool]] = []
+        self.reusable = True
+        self.accumulates = op_name in ("matmult", "matmult_mx")
 
 
 class Module:
@@ -111,42 +135,48 @@ class Recorder:
         self.shared_next = 0
         self.files: dict[str, str] = {}
         self.constants: dict[Any, Tensor] = {}
-        self._sites: dict[tuple[Any, int], str] = {}
+        self.sites: dict[tuple[int, int], Site] = {}
+        self._templates: dict[Any, Template] = {}
         self._engines: dict[tuple[str, str], str] = {}
         #: What was last recorded made this tile, and nothing used it since: (line number, tile).
         self.fresh: tuple[int, Tensor] | None = None
         #: The last matmul that made a tile: the tile, and what was emitted.
         self.last_matmul: Any = None
         self.calls = 0
+        #: The kernel's call under way, where `nki.isa` knows it already.
+        self.here: Site | None = None
 
     # ---- places ----
 
-    def loc(self) -> str:
-        """` loc("kernel.py":line:col)` of the kernel's line that is being executed."""
-        frame = sys._getframe(1)
-        while is_ours(frame.f_code):
+    def site(self) -> Site:
+        """The kernel's call that is being executed."""
+        frame = sys._getframe(2)
+        while True:
+            code = frame.f_code
+            ours = OURS.get(id(code))
+            if ours is None:
+                ours = is_ours(code)
+            if not ours:
+                break
             back = frame.f_back
             if back is None:
-                return ""
+                return Site("", None, None)
             frame = back
-        key = (frame.f_code, frame.f_lasti)
-        text = self._sites.get(key)
-        if text is None:
-            path = frame.f_code.co_filename
+        key = (id(code), frame.f_lasti)
+        site = self.sites.get(key)
+        if site is None:
+            path = code.co_filename
             label = os.path.basename(path)
             if self.files.setdefault(label, path) != path:
                 label = path
                 self.files[label] = path
-            text = self._sites[key] = f' loc("{label}":{frame.f_lineno}:{names.column(frame)})'
-        return text
-
-    def place(self) -> tuple[str, int] | None:
-        frame = kernel_frame(sys._getframe(1))
-        return (frame.f_code.co_filename, frame.f_lineno) if frame else None
+            text = f' loc("{label}":{frame.f_lineno}:{names.column(frame)})'
+            site = self.sites[key] = Site(text, (path, frame.f_lineno), names.assigned(frame))
+        return site
 
     def assigned_name(self) -> str | None:
-        frame = kernel_frame(sys._getframe(1))
-        return names.assigned(frame) if frame else None
+        """The variable the kernel assigns the result of its call to."""
+        return self.site().name
 
     # ---- locations ----
 
@@ -169,9 +199,10 @@ class Recorder:
                 raise fail(
                     f"a tile of shape {list(shape)} of {dtype} takes {size} bytes of each partition of `{space}`, which has {limit} on {self.target}"
                 )
-        storage = Storage(self.module.unique(name or self.assigned_name() or "t"), space, shape, dtype)
-        storage.loc = self.loc()
-        storage.where = self.place()
+        site = self.here or self.site()
+        storage = Storage(self.module.unique(name or site.name or "t"), space, shape, dtype)
+        storage.loc = site.text
+        storage.where = site.where
         if space == "psum":
             storage.psum = psum.State(len(self.loops))
         self.module.storages.append(storage)
@@ -180,86 +211,113 @@ class Recorder:
     # ---- instructions ----
 
     def emit(self, op_name: str, values: dict[str, Any], attrs: dict[str, Any] | None = None) -> None:
-        """Append an instruction: values by role, attributes (words included) by name; None stands for absent."""
-        op = self.table.ops[op_name]
-        given = attrs or {}
+        """Append an instruction: values by role, attributes (words included) by name; None stands for absent.
+
+        Instructions of one shape (the same op, attributes, numbers, spaces and dtypes) are checked once and share a template.
+        """
+        sign: list[Any] = [op_name]
+        add = sign.append
+        for value in values.values():
+            if type(value) is Tensor:
+                storage = value.storage
+                add(storage.code if value.dtype is storage.dtype else f"{storage.space} {value.dtype.bir}")
+            elif value is None or type(value) is float and value:
+                add(value)
+            else:
+                # 1 and 1.0 are equal, and so are the zeros, but they do not read alike
+                add(repr(value) if type(value) is int or type(value) is float else value)
+        if attrs:
+            sign += attrs.values()
+        try:
+            key = tuple(sign)
+            template = self._templates.get(key)
+        except TypeError:  # a list among them
+            template = key = None
+        if template is None:
+            template = self._template(op_name, values, attrs or {})
+            if key is not None and template.reusable:
+                self._templates[key] = template
         lines = self.module.lines
+        at = len(lines)
+        texts = []
+        for name, out in template.roles:
+            value = values[name]
+            storage = value.storage
+            if storage.first < 0:
+                storage.first = at
+            storage.last = at
+            if out:
+                if storage.frozen is not None and storage.written:
+                    raise fail(storage.frozen)
+                storage.written = True
+            if value.dynamic is not None:
+                raise fail(
+                    f"operand `{name}` of `{op_name}` cannot have an offset known at run time only",
+                    "DMA copies and `nisa.tensor_copy` can",
+                )
+            if storage.psum is not None and not template.accumulates:
+                psum.touch(self, value, out)
+                at = storage.last = len(lines)
+            texts.append(value._text or value.text())
+        self.calls += 1
+        site = self.here or self.site()
+        lines.append(f"{self.indent}{template.text % tuple(texts)}{site.text}")
+
+    def _template(self, op_name: str, values: dict[str, Any], attrs: dict[str, Any]) -> Template:
+        """Check an instruction and work out its text, but for its tensors."""
+        op = self.table.ops[op_name]
+        template = Template(op_name)
         head = op_name
         for word in op.words:
-            value = given.get(word)
+            value = attrs.get(word)
             if value is not None:
-                head += " " + str(value)
-        texts: list[str] = []
-        outs = op.outs
-        if outs:
-            for role in outs:
+                head += f" {value}"
+        for roles, mark in ((op.outs, " "), (op.ins, " <- ")):
+            texts = []
+            for role in roles:
                 value = values.get(role.name)
                 if value is None:
                     if not role.optional:
                         raise fail(f"`{op_name}` needs operand `{role.name}`")
                     continue
                 if role.variadic:
-                    texts += [self._operand(op, role, one, given, values) for one in value]
+                    # each under a name of its own
+                    template.reusable = False
+                    for number, one in enumerate(value):
+                        texts.append(self._operand(op, role, one, attrs, values, template))
+                        name = f"{role.name}[{number}]"
+                        template.roles[-1] = (name, role.out)
+                        values[name] = one
                 else:
-                    texts.append(self._operand(op, role, value, given, values))
+                    texts.append(self._operand(op, role, value, attrs, values, template))
             if texts:
-                head += " " + ", ".join(texts)
-        texts = []
-        for role in op.ins:
-            value = values.get(role.name)
-            if value is None:
-                if not role.optional:
-                    raise fail(f"`{op_name}` needs operand `{role.name}`")
-                continue
-            if role.variadic:
-                texts += [self._operand(op, role, one, given, values) for one in value]
-            else:
-                texts.append(self._operand(op, role, value, given, values))
-        if texts:
-            head += " <- " + ", ".join(texts)
-        if given:
-            head += self._attributes(op, given, values)
-        self.calls += 1
-        lines.append(f"{self.indent}{head}{self.loc()}")
+                head += mark + ", ".join(texts)
+        if attrs:
+            head += self._attributes(op, attrs, values).replace("%", "%%")
+        template.text = head
+        return template
 
-    def _operand(self, op: Op, role: Role, value: Any, attrs: dict[str, Any], values: dict[str, Any]) -> str:
+    def _operand(self, op: Op, role: Role, value: Any, attrs: dict[str, Any], values: dict[str, Any], template: Template) -> str:
         prefix = role.prefix
         for word in role.words:
             if word != role.keyword and attrs.get(word) is not None:
                 prefix += f"{attrs[word]} "
         kind = type(value)
         if kind is Tensor:
-            storage = value.storage
-            if (storage.space, value.dtype.bir) not in role.accepted:
-                self._check(op, role, value)
-            if value.dynamic is not None:
-                raise fail(
-                    f"operand `{role.name}` of `{op.name}` cannot have an offset known at run time only",
-                    "DMA copies and `nisa.tensor_copy` can",
-                )
-            at = len(self.module.lines)
-            if storage.first < 0:
-                storage.first = at
-            storage.last = at
-            if role.out:
-                if storage.frozen is not None and storage.written:
-                    raise fail(storage.frozen)
-                storage.written = True
-            if storage.psum is not None and op.name != "matmult" and op.name != "matmult_mx":
-                psum.touch(self, value, role.out)
-                storage.last = len(self.module.lines)
-            return prefix + value.text()
+            self._check(op, role, value)
+            template.roles.append((role.name, role.out))
+            return prefix + "%s"
         if kind is Register:
+            template.reusable = False
             if not role.kind.startswith("reg"):
                 raise fail(f"operand `{role.name}` of `{op.name}` cannot be a register")
-            return f"{prefix}%{value.name}"
+            return f"{prefix}%%{value.name}"
         if kind is Affine and role.kind.startswith("reg"):
+            template.reusable = False
             if value.const == 0 and len(value.terms) == 1 and value.terms[0][1] == 1:
-                return prefix + value.terms[0][0]
-            return f"{prefix}%{self.affine_register(value).name}"
+                return f"{prefix}%{value.terms[0][0]}"
+            return f"{prefix}%%{self.affine_register(value).name}"
         if role.literal is None:
-            if hasattr(value, "materialised"):
-                return self._operand(op, role, value.materialised(), attrs, values)
             raise fail(f"operand `{role.name}` of `{op.name}` must be a tensor, found `{value!r}`")
         return prefix + self._number(op, role, value, attrs, values)
 
@@ -275,9 +333,10 @@ class Recorder:
             raise fail(
                 f"operand `{role.name}` of `{op.name}` must be of {', '.join(sorted(role.dtypes))}, found `{value.storage.name}` of {value.dtype.bir}"
             )
-        role.accepted.add((space, value.dtype.bir))
 
     def _number(self, op: Op, role: Role, value: Any, attrs: dict[str, Any], values: dict[str, Any]) -> str:
+        if type(value) is float and role.literal == "f32":
+            return number(value)
         if isinstance(value, (bool, np.bool_)):
             value = int(value)
         if not isinstance(value, (int, float)):
@@ -303,7 +362,7 @@ class Recorder:
         parts = []
         words = op.words
         for name, value in given.items():
-            if value is None or value is False or name in words:
+            if name in words or value is None or value is False:
                 continue
             if name == "engine":
                 text = self._engines.get((op.name, value))
@@ -376,7 +435,7 @@ class Recorder:
         if any(isinstance(b, Affine) for b in (lower, upper)):
             shown = [f"%{self.affine_register(b).name}" if isinstance(b, Affine) else s for b, s in zip((lower, upper), shown)]
         tail = f" step {step}" if step != 1 else ""
-        self.module.lines.append(f"{self.indent}loop {index} = {shown[0]} to {shown[1]}{tail}{self.loc()} {{")
+        self.module.lines.append(f"{self.indent}loop {index} = {shown[0]} to {shown[1]}{tail}{self.site().text} {{")
         self.loops.append(index)
         self.indent += "  "
         done = False
@@ -391,7 +450,7 @@ class Recorder:
             raise fail("a dynamic loop cannot be left by `break`")
 
     def while_loop(self, condition: Register, body: Callable[[Register], Any]) -> None:
-        self.module.lines.append(f"{self.indent}while %{condition.name}{self.loc()} {{")
+        self.module.lines.append(f"{self.indent}while %{condition.name}{self.site().text} {{")
         self.loops.append(f"%{condition.name}")
         self.indent += "  "
         after = body(condition)
@@ -426,6 +485,7 @@ def _listed(value: Any) -> str:
 
 
 _current: list[Recorder] = []
+
 
 
 def recorder() -> Recorder:

@@ -37,7 +37,7 @@ def tool(name: str) -> str:
 class Role:
     """An operand of an op."""
 
-    __slots__ = ("name", "kind", "keyword", "words", "spaces", "dtypes", "literal", "optional", "variadic", "out", "accepted", "prefix")
+    __slots__ = ("name", "kind", "keyword", "words", "spaces", "dtypes", "literal", "optional", "variadic", "out", "prefix")
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.name: str = data["name"]
@@ -50,8 +50,6 @@ class Role:
         self.optional: bool = data["optional"]
         self.variadic: bool = data["variadic"]
         self.out = self.kind in ("out", "inout", "reg_out")
-        #: (space, dtype) pairs that were checked and are legal.
-        self.accepted: set[tuple[str, str]] = set()
         self.prefix = f"{self.keyword} " if self.keyword else ""
 
 

@@ -25,7 +25,7 @@ class Storage:
 
     __slots__ = (
         "name", "space", "shape", "dtype", "kind", "attrs", "at", "row", "parts", "loc", "where", "state", "first", "last",
-        "written", "value", "psum", "frozen",
+        "written", "value", "psum", "frozen", "code",
     )
 
     def __init__(self, name: str, space: str, shape: tuple[int, ...], dtype: DType) -> None:
@@ -33,6 +33,8 @@ class Storage:
         self.space = space
         self.shape = shape
         self.dtype = dtype
+        #: Space and dtype, by which instructions of one shape are known.
+        self.code = f"{space} {dtype.bir}"
         self.kind = "internal"
         self.attrs: dict[str, str] = {}
         self.at = ""
@@ -56,7 +58,7 @@ class Storage:
 class Tensor:
     """A view of a storage; what kernels call a tensor or tile."""
 
-    __slots__ = ("storage", "dtype", "offset", "p0", "dims", "pdim", "valid", "dynamic", "_text", "_made")
+    __slots__ = ("storage", "dtype", "offset", "p0", "dims", "pdim", "valid", "dynamic", "_text")
 
     # numpy must leave `array * tile` to us
     __array_priority__ = 1000
@@ -147,11 +149,53 @@ class Tensor:
     def __getitem__(self, key: Any) -> Tensor:
         keys = key if type(key) is tuple else (key,)
         dims = self.dims
-        if len(keys) != len(dims) or Ellipsis in [k for k in keys if k is Ellipsis]:
-            keys = self._complete(keys)
+        if len(keys) != len(dims) or self.valid is not None:
+            return self._general(keys)
+        # slices and positions that are plain numbers: nearly all there are
+        offset, p0, pdim = self.offset, self.p0, self.pdim
+        new_pdim = -1
+        out = []
+        axis = 0
         for k in keys:
-            if type(k) is IndexArray or k is None:
-                return self._fancy(keys)
+            pair = dims[axis]
+            if type(k) is slice:
+                start, stop = k.start, k.stop
+                if start is None:
+                    start = 0
+                if k.step is not None or type(start) is not int or start < 0:
+                    return self._general(keys)
+                count = pair[1]
+                if stop is None:
+                    stop = count
+                elif type(stop) is not int or not start < stop <= count:
+                    return self._general(keys)
+                if axis == pdim:
+                    p0 = p0 + start
+                    new_pdim = len(out)
+                    out.append((1, stop - start))
+                else:
+                    if start:
+                        offset = offset + start * pair[0]
+                    out.append((pair[0], stop - start))
+            elif type(k) is int and 0 <= k < pair[1]:
+                if axis == pdim:
+                    p0 = p0 + k
+                    new_pdim = len(out)
+                    out.append((1, 1))
+                else:
+                    offset = offset + k * pair[0]
+            else:
+                return self._general(keys)
+            axis += 1
+        return Tensor(self.storage, self.dtype, offset, p0, tuple(out), new_pdim, None, self.dynamic)
+
+    def _general(self, keys: tuple[Any, ...]) -> Tensor:
+        """Indexing with all that is allowed."""
+        dims = self.dims
+        if len(keys) != len(dims) or any(k is Ellipsis for k in keys):
+            keys = self._complete(keys)
+        if any(type(k) is IndexArray or k is None for k in keys):
+            return self._fancy(keys)
         offset, p0 = self.offset, self.p0
         pdim, new_pdim = self.pdim, -1
         out = []
@@ -161,14 +205,6 @@ class Tensor:
         for k in keys:
             step, count = dims[axis]
             if type(k) is slice:
-                if k.start is None and k.stop is None and k.step is None:
-                    if axis == pdim:
-                        new_pdim = len(out)
-                    out.append(dims[axis])
-                    if valid is not None:
-                        valid.append(self.valid[axis])
-                    axis += 1
-                    continue
                 start, length, stride = _slice(k, count, axis)
             elif type(k) is int:
                 start, length, stride = k, -1, 1
@@ -526,8 +562,22 @@ class Tensor:
         text = self._text
         if text is None:
             s = self.storage
-            free = self.free_dims() if s.space != "dram" else _dram_dims(self.dims)
-            text = self._text = access(self, free)
+            dims = self.dims
+            if s.space == "dram":
+                text = access(self, _dram_dims(dims))
+            elif len(dims) == 2 and self.pdim == 0 and self.dtype is s.dtype and type(self.p0) is int:
+                # rows of a plain tile: nearly all operands
+                parts = dims[0][1]
+                step, count = dims[1]
+                if count == 1:
+                    step = 1
+                if count == s.row and parts == s.parts and step == 1 and type(self.offset) is int and self.offset == 0:
+                    text = f"%{s.name}"
+                else:
+                    text = f"%{s.name}[p {self.p0}:{self.p0 + parts}, off {self.offset}, {step} x {count}]"
+            else:
+                text = access(self, self.free_dims())
+            self._text = text
         return text
 
     # ---- arithmetic: old-style NKI computes with operators ----

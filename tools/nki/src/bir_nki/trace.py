@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import inspect
 import json
 import os
@@ -256,6 +257,9 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
     results: list[Any] = []
     arguments: _Arguments | None = None
     record.push(recorder)
+    # A trace makes many small objects and hardly any cycles.
+    collecting = gc.isenabled()
+    gc.disable()
     try:
         for number in range(max(1, programs)):
             if number == 0 or two_cores:
@@ -269,6 +273,8 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
             results.append(_call(function, bound))
     finally:
         record.pop()
+        if collecting:
+            gc.enable()
     assert arguments is not None
     outputs = _outputs(recorder, results, arguments)
     for module in recorder.modules:
