@@ -143,6 +143,8 @@ class Recorder:
         #: The last matmul that made a tile: the tile, and what was emitted.
         self.last_matmul: Any = None
         self.calls = 0
+        #: A mistake that could not be raised where it was made.
+        self.fault: KernelError | None = None
         #: The kernel's call under way, where `nki.isa` knows it already.
         self.here: Site | None = None
 
@@ -438,16 +440,16 @@ class Recorder:
         self.module.lines.append(f"{self.indent}loop {index} = {shown[0]} to {shown[1]}{tail}{self.site().text} {{")
         self.loops.append(index)
         self.indent += "  "
-        done = False
+        where = self.site().where or (None, 0)
         try:
             yield Affine(0, ((index, 1),))
-            done = True
-        finally:
-            self.loops.pop()
-            self.indent = self.indent[:-2]
-            self.module.lines.append(f"{self.indent}}}")
-        if not done:
-            raise fail("a dynamic loop cannot be left by `break`")
+        except GeneratorExit:
+            # Python ignores what is raised while it closes a generator
+            self.fault = KernelError("a dynamic loop cannot be left by `break`", *where)
+            raise
+        self.loops.pop()
+        self.indent = self.indent[:-2]
+        self.module.lines.append(f"{self.indent}}}")
 
     def while_loop(self, condition: Register, body: Callable[[Register], Any]) -> None:
         self.module.lines.append(f"{self.indent}while %{condition.name}{self.site().text} {{")

@@ -271,6 +271,8 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
             recorder.program = _position(number, grid)
             recorder.loops.clear()
             results.append(_call(function, bound))
+            if recorder.fault is not None:
+                raise recorder.fault
     finally:
         record.pop()
         if collecting:

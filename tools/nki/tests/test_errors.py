@@ -1,0 +1,308 @@
+"""Every mistake is named at the kernel's own file and line, and leaves no file behind."""
+
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import bir_nki
+
+HEAD = "import numpy as np\nimport nki\nimport nki.isa as nisa\nimport nki.language as nl\n\n@nki.jit\n"
+X = np.zeros((128, 512), np.float32)
+
+# kernel body (the line with `# <-` is the one to be named), what the message must say
+MISTAKES = {
+    "too_many_partitions": (
+        "t = nl.ndarray((256, 4), dtype=nl.float32, buffer=nl.sbuf)  # <-",
+        "takes 256 partitions of `sbuf`, which has 128",
+    ),
+    "tile_larger_than_psum": (
+        "t = nl.ndarray((128, 8192), dtype=nl.float32, buffer=nl.psum)  # <-",
+        "takes 32768 bytes of each partition of `psum`, which has 16384 on trn2",
+    ),
+    "tiles_larger_than_sbuf": (
+        """
+        a = nl.ndarray((128, 30000), dtype=nl.float32, buffer=nl.sbuf)
+        b = nl.ndarray((128, 30000), dtype=nl.float32, buffer=nl.sbuf)  # <-
+        nisa.memset(dst=a, value=0.0)
+        nisa.memset(dst=b, value=0.0)
+        nisa.tensor_tensor(dst=b, data1=a, data2=b, op=nl.add)
+        """,
+        "`b` does not fit: 2 tiles that are alive here need 240000 bytes of each partition of `sbuf`, which has 229376 on trn2",
+    ),
+    "matmul_over_a_bank": (
+        """
+        a = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.sbuf)
+        b = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.memset(dst=a, value=0.0)
+        nisa.memset(dst=b, value=0.0)
+        p = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=p, stationary=a, moving=b)  # <-
+        """,
+        "operand `moving` of `matmult` must have at most 512 elements per partition",
+    ),
+    "wrong_engine": (
+        """
+        t = nl.ndarray((128, 4), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.memset(dst=t, value=0.0, engine=nisa.engine.scalar)  # <-
+        """,
+        "`memset` runs on dve or pool on `trn2`, found `act`",
+    ),
+    "wrong_dtype": (
+        """
+        t = nl.ndarray((128, 512), dtype=nl.int32, buffer=nl.sbuf)
+        p = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.memset(dst=t, value=0)
+        nisa.nc_matmul(dst=p, stationary=t[:, 0:128], moving=t[:, 0:128])  # <-
+        """,
+        "operand `stationary` of `matmult` must be of bf16, f16, f32",
+    ),
+    "compute_on_dram": (
+        """
+        t = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=t, src=x)  # <-
+        """,
+        "operand `src` of `tensor_copy` must be in `psum` or `sbuf`, found `x` in `dram`",
+    ),
+    "dma_from_psum": (
+        """
+        p = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+        nisa.dma_copy(dst=out, src=p)  # <-
+        """,
+        "operand `src` of `dma_copy` must be in `dram` or `sbuf`, found `p` in `psum`",
+    ),
+    "uninitialised_read": (
+        """
+        t = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=1.0)  # <-
+        nisa.dma_copy(dst=out, src=t)
+        """,
+        "operand `src` of `tensor_scalar` reads `%t`, which nothing has written",
+    ),
+    "partly_initialised_read": (
+        """
+        t = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.memset(dst=t[:, 0:500], value=0.0)
+        nisa.dma_copy(dst=out, src=t)  # <-
+        """,
+        "500 to 511",
+    ),
+    "output_not_written": ("nisa.dma_copy(dst=out[0:64, :], src=x[0:64, :])", "`%out`"),
+    "partition_start": (
+        """
+        t = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.memset(dst=t, value=0.0)
+        nisa.memset(dst=t[5:20, :], value=1.0)  # <-
+        """,
+        "partition",
+    ),
+    "unknown_instruction": ("nisa.tensor_tensr(dst=x, data1=x, data2=x, op=nl.add)  # <-", "`nki.isa.tensor_tensr` is not supported"),
+    "unknown_function": ("nl.supermax(x)  # <-", "`nki.language.supermax` is not supported"),
+    "unknown_argument": ("nisa.memset(dst=x, value=0.0, colour=1)  # <-", "`nisa.memset` has no argument `colour`"),
+    "unknown_operation": (
+        """
+        t = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(dst=t, src=x)
+        nisa.activation(dst=t, op="expp", data=t)  # <-
+        """,
+        "`expp` is no function of the activation engine",
+    ),
+    "missing_argument": ("nisa.dma_copy(dst=out)  # <-", "must be a tensor, found `None`"),
+    "slice_outside": ("t = x[0:128, 500:600]  # <-", "slice `500:600` of dimension 1 ends outside its 512 elements"),
+    "index_outside": ("t = x[128]  # <-", "index `128` of dimension 0 is outside `x`, which has 128 elements there"),
+    "shapes_differ": ("nisa.dma_copy(dst=out, src=x[:, 0:4])  # <-", "a DMA writes as many elements as it reads"),
+    "decided_by_a_tile": (
+        """
+        if x:  # <-
+            pass
+        """,
+        "`x` has no value while the kernel is traced",
+    ),
+    "decided_by_a_register": (
+        """
+        r = nisa.register_alloc(3)
+        if r > 2:  # <-
+            pass
+        """,
+        "a register has no value while the kernel is traced",
+    ),
+    "break_out_of_a_dynamic_loop": (
+        """
+        for i in nl.dynamic_range(4):  # <-
+            break
+        """,
+        "a dynamic loop cannot be left by `break`",
+    ),
+    "python_exception": ("y = [1, 2][5]  # <-", "IndexError: list index out of range"),
+    "exception_below_a_call": ("nl.ndarray((128, 'x'), dtype=nl.float32)  # <-", "ValueError"),
+    "returned_from_sbuf": (
+        """
+        t = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)  # <-
+        nisa.dma_copy(dst=t, src=x)
+        return t
+        """,
+        "a kernel returns tensors in DRAM, found `t` in `sbuf`",
+    ),
+    "slanted_mask": (
+        """
+        i, j = nl.mgrid[0:128, 0:512]
+        nl.load(x[i, j], mask=i >= j)  # <-
+        """,
+        "a mask must leave a rectangle",
+    ),
+    "static_assertion": ("nl.static_assert(x.shape[0] == 64, 'rows must be 64')  # <-", "static assertion failed: rows must be 64"),
+    "assertion": ("assert x.shape[0] == 64, 'rows'  # <-", "AssertionError: rows"),
+    "not_on_this_target": (
+        """
+        t = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(dst=t, src=x)
+        nisa.exponential(dst=t, src=t)  # <-
+        """,
+        "trn2",
+    ),
+    "read_after_reshape_over_partitions_is_a_copy": (
+        """
+        t = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(dst=t, src=x[:, 0:1])
+        row = t.reshape((1, 128))
+        nisa.memset(dst=row, value=0.0)  # <-
+        """,
+        "the result is a copy",
+    ),
+    "accumulate_in_two_loops": (
+        """
+        a = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.memset(dst=a, value=0.0)
+        p = nl.zeros((128, 128), dtype=nl.float32, buffer=nl.psum)
+        for i in nl.dynamic_range(2):
+            for j in nl.dynamic_range(2):
+                nisa.nc_matmul(dst=p, stationary=a, moving=a)  # <-
+        """,
+        "zeroed outside of two dynamic loops",
+    ),
+}
+
+
+def write(path: pathlib.Path, body: str) -> int:
+    """A kernel file; the line that must be named, or 0."""
+    body = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
+    text = HEAD + f"def kernel(x):\n    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n{body}\n    return out\n"
+    path.write_text(text)
+    return next((number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# <-")), 0)
+
+
+def bir_nki_command(*arguments, **kwargs):
+    return subprocess.run([sys.executable, "-m", "bir_nki", *map(str, arguments)], capture_output=True, text=True, **kwargs)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistake_is_named_at_its_line(name, tmp_path):
+    body, message = MISTAKES[name]
+    path, target = tmp_path / f"{name}.py", tmp_path / "out.bir"
+    line = write(path, body)
+    with pytest.raises(bir_nki.KernelError) as caught:
+        bir_nki.trace(bir_nki_load(path), X)
+    text = str(caught.value)
+    assert message in text
+    if line:
+        assert text.startswith(f"{path}:{line}: error: ")
+    assert not target.exists()
+
+
+def bir_nki_load(path):
+    from bir_nki import load
+
+    return load.load_kernel(f"{path}:kernel")
+
+
+@pytest.mark.parametrize("name", ["tiles_larger_than_sbuf", "uninitialised_read", "python_exception"])
+def test_command_reports_and_writes_nothing(name, tmp_path):
+    body, message = MISTAKES[name]
+    path, target = tmp_path / "k.py", tmp_path / "k.bir"
+    line = write(path, body)
+    run = bir_nki_command("trace", f"{path}:kernel", "--arg", "x=f32[128,512]", "-o", target)
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"{path}:{line}: error: ")
+    assert message in run.stderr
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "__pycache__") == ["k.py"]
+
+
+def test_an_older_file_survives_a_mistake(tmp_path):
+    path, target = tmp_path / "k.py", tmp_path / "k.bir"
+    write(path, MISTAKES["index_outside"][0])
+    target.write_text("older")
+    assert bir_nki_command("trace", f"{path}:kernel", "--arg", "x=f32[128,512]", "-o", target).returncode == 1
+    assert target.read_text() == "older"
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["trace", "nowhere.py:kernel"], "error: there is no file"),
+        (["trace", "kernel"], "error: `kernel` does not name a kernel"),
+        (["trace", "{file}:kernal"], "did you mean `kernel`?"),
+        (["trace", "{file}:kernel"], "missing a required argument: 'x'"),
+        (["trace", "{file}:kernel", "--arg", "x=f32[1]", "--arg", "y=f32[1]"], "unexpected keyword argument 'y'"),
+        (["trace", "{file}:kernel", "--arg", "x=f32[128,512]", "--target", "trn9"], "`trn9` is no target, expected one of trn1, trn2, trn3"),
+        (["trace", "{file}:kernel", "--inputs", "no.npz"], "error: cannot read `no.npz`"),
+        (["trace", "{file}:kernel", "--arg", "x=f32[128,512]", "-o", "no/such/folder/k.bir"], "No such file or directory"),
+        (["simulate", "{file}:kernel", "--arg", "x=f32[128,512]"], "error: there is no data for x"),
+    ],
+)
+def test_mistake_of_the_command(arguments, message, tmp_path):
+    path = tmp_path / "k.py"
+    write(path, "nisa.dma_copy(dst=out, src=x)")
+    run = bir_nki_command(*[a.format(file=path) for a in arguments], cwd=tmp_path)
+    assert run.returncode == 1, run.stderr
+    assert message in run.stderr
+    assert run.stdout == ""
+
+
+@pytest.mark.parametrize("argument, message", [("x", "is not NAME=VALUE"), ("x=f33[1]", "`f33` is no element type of this hardware")])
+def test_mistake_of_an_argument(argument, message, tmp_path):
+    run = bir_nki_command("trace", "k.py:kernel", "--arg", argument, cwd=tmp_path)
+    assert run.returncode == 2
+    assert message in run.stderr
+
+
+def test_import_that_fails_is_named(tmp_path):
+    path = tmp_path / "k.py"
+    path.write_text("import nki\n\nimport no_such_module\n")
+    run = bir_nki_command("trace", f"{path}:kernel")
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"{path}:3: error: ModuleNotFoundError")
+    assert "--stub no_such_module" in run.stderr
+
+
+def test_syntax_error_is_named(tmp_path):
+    path = tmp_path / "k.py"
+    path.write_text("import nki\ndef kernel(x:\n")
+    run = bir_nki_command("trace", f"{path}:kernel")
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"{path}:2: error: SyntaxError")
+
+
+def test_dtype_no_hardware_has():
+    def kernel(x):
+        return x
+
+    with pytest.raises(bir_nki.KernelError, match="argument `x`: `float64` is no element type"):
+        bir_nki.trace(kernel, np.zeros((128, 4)))
+
+
+def test_instructions_outside_of_a_kernel():
+    import nki.isa as nisa
+
+    with pytest.raises(bir_nki.KernelError, match="recorded only while a kernel is traced"):
+        nisa.register_alloc(3)
+
+
+def test_all_findings_are_reported(tmp_path):
+    path = tmp_path / "k.py"
+    write(path, "a = nl.ndarray((128, 4), dtype=nl.float32, buffer=nl.sbuf)\nnisa.memset(dst=a[5:20], value=0.0)\nnisa.memset(dst=a[5:21], value=0.0)\nnisa.dma_copy(dst=out, src=x)")
+    with pytest.raises(bir_nki.Rejected) as caught:
+        bir_nki.trace(bir_nki_load(path), X)
+    assert [finding.line for finding in caught.value.findings][:2] == [10, 11]
