@@ -386,3 +386,114 @@ def test_calling_a_kernel_on_arrays_runs_it(rng, simulated):
     np.testing.assert_array_equal(tensor_add(a, b), a + b)
     np.testing.assert_array_equal(nki.simulate_kernel(tensor_add, a, b), a + b)
     np.testing.assert_array_equal(nki.simulate(tensor_add)(a, b), a + b)
+
+
+def test_flash_attention_tile(rng, simulated):
+    """The habits of flash attention kernels: conditions on plain numbers as masks, blocks of PSUM, running maxima of one number per row."""
+
+    def kernel(q, k, v, tile_k):
+        d, rows = q.shape
+        keys = k.shape[1]
+        out = nl.ndarray((rows, d), dtype=q.dtype, buffer=nl.shared_hbm)
+        q_sbuf, k_sbuf = nl.load(q), nl.load(k)
+        v_sbuf = nl.ndarray((keys // 128, nl.par_dim(128), d), dtype=v.dtype, buffer=nl.sbuf)
+        for i in nl.affine_range(keys // 128):
+            v_sbuf[i, :, :] = nl.load(v[nl.ds(i * 128, 128), :])
+        o_buffer = nl.zeros((nl.par_dim(rows), d), dtype=nl.float32)
+        m_buffer = nl.full((nl.par_dim(rows), 1), fill_value=-9984.0, dtype=nl.float32)
+        l_buffer = nl.full((nl.par_dim(rows), 1), fill_value=0.0, dtype=nl.float32)
+        for t in nl.sequential_range(keys // tile_k):
+            qk_psum = nl.ndarray((nl.par_dim(rows), tile_k), dtype=np.float32, buffer=nl.psum)
+            qk_psum[:, :] = nl.matmul(q_sbuf, k_sbuf[:, nl.ds(t * tile_k, tile_k)], transpose_x=True)
+            i_q, i_k = nl.mgrid[0:rows, 0:tile_k]
+            qk = nl.ndarray((nl.par_dim(rows), tile_k), dtype=nl.float32)
+            left = (t + 1) * tile_k <= 128
+            qk[:, :] = nisa.affine_select(pred=i_q + 128 >= t * tile_k + i_k, on_true_tile=qk_psum, on_false_value=-9984.0, dtype=nl.float32)
+            qk[:, :] = nl.add(qk_psum, 0.0, mask=left)
+            qk[:, :] = nisa.tensor_copy(qk_psum, mask=left and not left)
+            top = nisa.tensor_reduce(np.max, qk[:, :], axis=(1,), dtype=nl.float32, negate=False)
+            m_previous = nl.copy(m_buffer[:, 0])
+            m_buffer[:, 0] = nl.maximum(m_previous, top)
+            m_current = m_buffer[:, 0]
+            alpha = nisa.activation(np.exp, m_current, bias=m_previous, scale=-1.0)
+            scaled = nl.ndarray((nl.par_dim(rows), d), dtype=nl.float32)
+            scaled[...] = nl.multiply(o_buffer[:, :], alpha)
+            partial = nl.ndarray((nl.par_dim(rows), 1), dtype=nl.float32)
+            p = nisa.activation_reduce(np.exp, qk, bias=-1 * m_current, scale=1.0, reduce_op=nl.add, reduce_res=partial[:, 0], dtype=nl.float32)
+            pv = nl.zeros((nl.par_dim(rows), d), dtype=np.float32, buffer=nl.psum, lazy_initialization=True)
+            for j in nl.affine_range(tile_k // 128):
+                transposed = nl.ndarray((nl.par_dim(128), rows), dtype=np.float32, buffer=nl.psum)
+                transposed[:, :] = nisa.nc_transpose(p[:, nl.ds(j * 128, 128)])
+                pv[:, :] += nl.matmul(nl.copy(transposed), v_sbuf[t * (tile_k // 128) + j, :, :], transpose_x=True)
+            o_buffer[:, :] = nl.add(scaled, pv)
+            l_buffer[:, 0] = nl.add(nl.multiply(l_buffer[:, 0], alpha), partial[:, 0])
+        nl.store(out, o_buffer / l_buffer)
+        return out
+
+    q, k, v = f32(rng, 64, 128) * 0.3, f32(rng, 64, 512) * 0.3, f32(rng, 512, 64)
+    s = q.T @ k
+    s = np.where(np.arange(128)[:, None] + 128 >= np.arange(512), s, -9984)
+    p = np.exp(s - s.max(1, keepdims=True))
+    traced = run(kernel, [q, k, v, 256], (p / p.sum(1, keepdims=True)) @ v, simulated, 1e-4)
+    assert "tensor_copy %qk_psum" not in traced.text
+
+
+def test_rows_against_reductions_without_keepdims(rng, simulated):
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        e = nl.exp(nl.subtract(tile, nl.max(tile, axis=1)))
+        nl.store(out, nl.divide(e, nl.sum(e, axis=1)))
+        return out
+
+    x = f32(rng, 128, 16)
+    e = np.exp(x - x.max(1, keepdims=True))
+    run(kernel, [x], e / e.sum(1, keepdims=True), simulated)
+
+
+def test_rotary_embedding_of_ragged_rows(rng, simulated):
+    def core(x, cos, sin, out):
+        half = x.shape[-1] // 2
+        out[0, :, :] = x * cos
+        out[0, :, :half] = out[0, :, :half] + (-1 * x[:, half:] * sin[:, :half])
+        out[0, :, half:] = out[0, :, half:] + (x[:, :half] * sin[:, half:])
+
+    def kernel(x, cos, sin):
+        rows, d = x.shape
+        out = nl.ndarray([1] + list(x.shape), dtype=x.dtype, buffer=nl.shared_hbm)
+        i_p, i_f = nl.arange(128)[:, None], nl.arange(d)[None, :]
+        for b in nl.affine_range(0, (rows + 127) // 128):
+            mask = b * nl.tile_size.pmax + i_p < rows
+            tiles = [nl.load(t[b * nl.tile_size.pmax + i_p, i_f], mask=mask) for t in (x, cos, sin)]
+            rotated = nl.ndarray([1] + [nl.par_dim(128), d], dtype=x.dtype, buffer=nl.sbuf)
+            core(*tiles, rotated)
+            target = out[0]
+            nl.store(target[b * nl.tile_size.pmax + i_p, i_f], rotated[0, :, :], mask=mask)
+        return out
+
+    x, cos, sin = f32(rng, 200, 32), f32(rng, 200, 32), f32(rng, 200, 32)
+    turned = np.concatenate([-x[:, 16:], x[:, :16]], 1)
+    run(kernel, [x, cos, sin], (x * cos + turned * sin)[None], simulated)
+
+
+def test_windows_selected_by_iota_and_where(rng, simulated):
+    def kernel(x):
+        out = nl.ndarray((128, 4), dtype=nl.int32, buffer=nl.shared_hbm)
+        window = nl.mgrid[0:128, 0:4, 0:3, 0:3]
+        tile = nl.load(x)
+        windows = nl.copy(tile[window.p, window.y, 2 * window.x + window.z])
+        top = nl.max(windows, axis=[2, 3], keepdims=True)
+        is_top = nl.equal(top, windows, dtype=nl.int8)
+        index = nisa.iota(3 * window.y + window.z, dtype=nl.uint32)
+        first = nl.min(nl.where(is_top, index, 9, dtype=nl.uint32), axis=[2, 3], dtype=nl.int32)
+        nl.store(out, first)
+        return out
+
+    x = f32(rng, 128, 3, 9)
+    views = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (1, 2))[:, 0, ::2]
+    run(kernel, [x], views.reshape(128, 4, 9).argmax(2).astype(np.int32), simulated, 0)
+
+
+def test_old_grid_of_two_stays_one_module(rng):
+    a, b = f32(rng, 256, 64), f32(rng, 256, 64)
+    assert bir_nki.trace(tensor_add[2], a, b).text.count("bir.module") == 1

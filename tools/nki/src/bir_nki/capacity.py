@@ -17,7 +17,7 @@ def _quarters(s: Storage) -> int:
     size = s.row * s.dtype.itemsize
     if s.space == "psum":
         size = -(-size // 2048) * 2048
-    return width * size
+    return int(width * size)
 
 
 def check(recorder: Recorder, module: Module) -> None:

@@ -50,8 +50,12 @@ def new_tile(shape: tuple[int, ...], dtype: DType, space: str = "sbuf", pdim: in
 
 def with_mask(tensor: Any, mask: Any) -> Any:
     """`tensor` with the mask's bounds among its own."""
-    if mask is None or not isinstance(tensor, Tensor):
+    if mask is None or not isinstance(tensor, Tensor) or mask is True:
         return tensor
+    if isinstance(mask, (bool, np.bool_)):
+        # a condition on plain numbers: all or nothing
+        nothing = ((0, 0),) * tensor.ndim
+        return tensor if mask else tensor._view(tensor.offset, tensor.p0, tensor.dims, tensor.pdim, nothing)
     if not isinstance(mask, Mask):
         raise fail("`mask` must be a comparison of index arrays")
     return with_bounds(tensor, mask.bounds())
@@ -65,7 +69,7 @@ def with_bounds(tensor: Tensor, bounds: dict[int, tuple[int, int | None]]) -> Te
     touched = False
     for axis, (lo, hi) in bounds.items():
         at = axis + rank
-        if at < 0 or tensor.dims[at][1] == 1:
+        if at < 0 or (tensor.dims[at][1] == 1 and hi != 0):
             continue
         old_lo, old_hi = valid[at] or (0, None)
         valid[at] = (max(lo, old_lo), old_hi if hi is None else hi if old_hi is None else min(hi, old_hi))
@@ -83,7 +87,7 @@ def joint_bounds(tensors: list[Tensor]) -> dict[int, tuple[int, int | None]]:
         if t.valid is None:
             continue
         for at, bound in enumerate(t.valid):
-            if bound is None or t.dims[at][1] == 1:
+            if bound is None or (t.dims[at][1] == 1 and bound[1] != 0):
                 continue
             axis = at - t.ndim
             lo, hi = out.get(axis, (0, None))
@@ -201,6 +205,8 @@ def assign(dst: Tensor, value: Any) -> None:
             if not is_empty(d):
                 dma(d, s)
             return
+        if value.storage.space == "psum" and dst.storage.space == "psum" and value.dtype is dst.dtype and into(value, dst, False):
+            return
         source = fit(value, dst.shape)
         bounds = joint_bounds([dst, source])
         d, s = (with_bounds(t, bounds).effective() for t in (dst, source))
@@ -224,6 +230,26 @@ def assign(dst: Tensor, value: Any) -> None:
     raise fail(f"`{value!r}` cannot be stored in a tensor")
 
 
+def into(value: Tensor, dst: Tensor, accumulate: bool) -> bool:
+    """Let the instruction of the tensor engine that just made `value` write `dst`, or add to it; False where it cannot."""
+    r = recorder()
+    if r.fresh is None or r.fresh[0] != len(r.module.lines) or r.fresh[1] is not value or r.last_matmul is None or r.last_matmul[0] is not value:
+        return False
+    if value.size != dst.size:
+        return False
+    _, op, values, attrs = r.last_matmul
+    if accumulate and op != "matmult":
+        return False
+    target = with_bounds(dst, joint_bounds([value])).effective()
+    r.module.lines.pop()
+    r.module.storages.remove(value.storage)
+    r.calls -= 1
+    if op == "matmult":
+        attrs = {**attrs, "accumulate": psum.accumulation(r, target, (True if dst.storage.psum.zeroed else None) if accumulate else False)}
+    r.emit(op, {**values, "dst": target}, attrs)
+    return True
+
+
 def _redirect(r: Recorder, value: Tensor, dst: Tensor) -> bool:
     """Let the instruction that just made `value` write `dst` instead; False where it cannot."""
     if value.dtype is not dst.dtype or value.storage.space != dst.storage.space or dst.storage.space == "psum":
@@ -241,6 +267,7 @@ def _redirect(r: Recorder, value: Tensor, dst: Tensor) -> bool:
         return False
     r.module.lines[-1] = f"{before} {dst.text()} <-{after}"
     r.module.storages.pop()
+    r.module.taken.pop(storage.name, None)
     dst.storage.written = True
     at = len(r.module.lines) - 1
     if dst.storage.first < 0:
@@ -375,7 +402,7 @@ def binary(op: str, a: Any, b: Any, dtype: Any = None, mask: Any = None) -> Any:
     kind = result_type(op, a, b, dtype)
     if op == "divide":
         if isinstance(b, Scalar):
-            return binary("multiply", a, 1.0 / float(b), kind, mask)  # type: ignore[arg-type]
+            return binary("multiply", a, 1.0 / float(b), kind, mask)
         inverse = reciprocal(b, dtype=dtypes.float32, mask=mask)
         return copy(inverse, kind) if isinstance(a, Scalar) and a == 1 and kind is not dtypes.float32 else (
             inverse if isinstance(a, Scalar) and a == 1 else binary("multiply", a, inverse, kind, mask)
@@ -423,8 +450,20 @@ def _is_column(t: Tensor, other: Tensor) -> bool:
     )  # fmt: skip
 
 
+def beside(low: Tensor, high: Tensor) -> Tensor:
+    """`low` with dimensions of one element behind its partitions, until it has as many as `high`."""
+    pad = high.ndim - low.ndim
+    valid = None if low.valid is None else (low.valid[0], *(None,) * pad, *low.valid[1:])
+    return low._view(low.offset, low.p0, (low.dims[0], *((0, 1),) * pad, *low.dims[1:]), 0, valid)
+
+
 def _tensors(op: str, a: Tensor, b: Tensor, kind: DType) -> Tensor:
     r = recorder()
+    if a.ndim != b.ndim and a.pdim == 0 and b.pdim == 0 and a.partitions == b.partitions > 1:
+        # partitions face partitions: a reduction without `keepdims` leaves one element in each
+        low, high = (a, b) if a.ndim < b.ndim else (b, a)
+        low = beside(low, high)
+        a, b = (low, high) if a.ndim < b.ndim else (high, low)
     shape = a.shape if a.shape == b.shape else shape_of(a.shape, b.shape)
     if a.ndim == b.ndim and op not in BITWISE and op != "power" and a.shape != b.shape:
         # one number per partition is an operand of tensor_scalar
@@ -488,7 +527,7 @@ def unary(function: str, x: Any, dtype: Any = None, mask: Any = None) -> Any:
 
 
 def _number_function(function: str, x: Any) -> Any:
-    known = {"exp": math.exp, "log": math.log, "sqrt": math.sqrt, "sin": math.sin, "tanh": math.tanh, "abs": abs, "square": lambda v: v * v,
+    known: dict[str, Any] = {"exp": math.exp, "log": math.log, "sqrt": math.sqrt, "sin": math.sin, "tanh": math.tanh, "abs": abs, "square": lambda v: v * v,
              "rsqrt": lambda v: 1 / math.sqrt(v), "relu": lambda v: max(v, 0.0), "sigmoid": lambda v: 1 / (1 + math.exp(-v))}  # fmt: skip
     if isinstance(x, Scalar) and function in known:
         return known[function](x)
@@ -567,6 +606,19 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None) -
     bounds = joint_bounds(tensors)
     out = with_bounds(new_tile(shape, kind), bounds)
     parts = [with_bounds(t, bounds).effective() if isinstance(t, Tensor) else t for t in (condition, x, y)]
+    if any(isinstance(t, Tensor) and t.dtype in (*_EXACT, dtypes.tfloat32) for t in (x, y)):
+        # `select` computes in f32; these keep all their bits
+        dst, mask_tile, on_true, on_false = out.effective(), *parts
+        if isinstance(on_false, Tensor):
+            recorder().emit("tensor_copy", {"dst": dst, "src": on_false})
+        else:
+            memset(dst, on_false)
+        if mask_tile.dtype.kind == "i":
+            mask_tile = copy(mask_tile, dtypes.uint8)
+        if isinstance(on_true, Tensor) and on_true.dtype is not kind:
+            on_true = copy(on_true, kind)
+        recorder().emit("copy_predicated", {"dst": dst, "pred": mask_tile, "src": on_true})
+        return recorder().made(out)
     recorder().emit("select", {"dst": out.effective(), "pred": parts[0], "on_true": parts[1], "on_false": parts[2]})
     return recorder().made(out)
 
@@ -575,18 +627,8 @@ def update(op: str, dst: Tensor, value: Any) -> Tensor:
     """`dst op= value`, in place."""
     r = recorder()
     if op == "add" and dst.storage.space == "psum" and isinstance(value, Tensor):
-        if r.fresh is not None and r.fresh[0] == len(r.module.lines) and r.fresh[1] is value:
-            matmul = r.last_matmul
-            if matmul is not None and matmul[0] is value:
-                # the product just made goes straight into the tile that collects it
-                r.module.lines.pop()
-                r.module.storages.remove(value.storage)
-                _, op_name, values, attrs = matmul
-                attrs = dict(attrs)
-                target = with_bounds(dst, joint_bounds([value])).effective()
-                attrs["accumulate"] = psum.accumulation(r, target, True if dst.storage.psum.zeroed else None)
-                r.emit(op_name, {**values, "dst": target}, attrs)
-                return dst
+        if into(value, dst, True):
+            return dst
     if dst.storage.space == "dram":
         tile = load(dst)
         assign(dst, binary(op, tile, value, dst.dtype))
@@ -644,12 +686,12 @@ def reduce(op: str, x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, k
         if op not in ("add", "max", "average", "bitwise_or", "bitwise_and"):
             raise fail(f"`{op}` over partitions is not supported", "transpose the tile first")
         column = in_sbuf(out)
-        final = new_tile(tuple(1 if a in axes else n for a, n in enumerate(x.shape)), kind, pdim=x.pdim)
+        final: Tensor = new_tile(tuple(1 if a in axes else n for a, n in enumerate(x.shape)), kind, pdim=x.pdim)
         recorder().emit("tensor_partition_reduce", {"dst": final, "src": column.effective()}, {"op": op})
         out = final
     if not keepdims:
         pdim = -1
-        dims = []
+        dims: list[tuple[int, int]] = []
         for a, dim in enumerate(out.dims):
             if a in axes:
                 continue
@@ -683,7 +725,7 @@ def tensor_reduce(op: str, dst: Tensor, src: Tensor, axes: tuple[int, ...], nega
     r.emit("tensor_reduce", {"dst": dst, "src": view}, {"op": op, "axes": list(range(len(kept) + 1, len(kept) + len(gone) + 1)), "negate": negate})
 
 
-def mean(x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tensor:
+def mean(x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Any:
     total = reduce("add", x, axis, dtypes.float32, mask, keepdims)
     count = 1
     effective = with_mask(x, mask).effective()
@@ -692,12 +734,12 @@ def mean(x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bo
     return binary("multiply", total, 1.0 / count, dtype or x.dtype)
 
 
-def var(x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tensor:
+def var(x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Any:
     centred = binary("subtract", x, mean(x, axis, dtypes.float32, mask, True), dtypes.float32)
     return mean(binary("multiply", centred, centred), axis, dtype or x.dtype, mask, keepdims)
 
 
-def softmax(x: Tensor, axis: Any, dtype: Any = None, mask: Any = None) -> Tensor:
+def softmax(x: Tensor, axis: Any, dtype: Any = None, mask: Any = None) -> Any:
     """exp(x - max) over its sum, the sum taken on the way."""
     x = with_mask(on_chip(x), mask)
     low = reduce("max", x, axis, dtypes.float32, keepdims=True, negate=True)
@@ -729,6 +771,7 @@ def pe_transpose(x: Tensor, dtype: Any = None) -> Tensor:
         raise fail(f"a transpose on the tensor engine takes at most 128 x 128, found {x.partitions} x {free}")
     out = new_tile((free, x.partitions), x.dtype, "psum")
     recorder().emit("transpose", {"dst": out, "src": x})
+    recorder().last_matmul = (out, "transpose", {"src": x}, {})
     return recorder().made(out)
 
 
@@ -747,7 +790,10 @@ def product(stationary: Tensor, moving: Tensor, attrs: dict[str, Any] | None = N
     if s.partitions != m.partitions:
         k = min(s.partitions, m.partitions)
         s, m = s[0:k], m[0:k]
-    out = new_tile((stationary.size // max(1, stationary.partitions), moving.size // max(1, moving.partitions)), dtypes.float32, "psum", name="product")
+    # a transpose passes elements through as they are
+    kind = stationary.dtype if (attrs or {}).get("is_transpose") else dtypes.float32
+    rows, columns = stationary.size // max(1, stationary.partitions), moving.size // max(1, moving.partitions)
+    out = new_tile((rows, columns), kind, "psum", name=recorder().assigned_name() or "product")
     valid: dict[int, tuple[int, int | None]] = {}
     if -1 in bounds[0]:
         valid[-2] = bounds[0][-1]

@@ -159,7 +159,7 @@ class IndexArray:
     __radd__ = __add__
 
     def __neg__(self) -> IndexArray:
-        return self * -1
+        return IndexArray(self.const * -1, tuple(-c for c in self.coefficients), self.extents)
 
     def __sub__(self, other: Any) -> Any:
         return self + -other
@@ -284,6 +284,5 @@ class MGrid:
         arrays = []
         for axis, (start, step) in enumerate(zip(starts, steps)):
             coefficients = tuple(step if other == axis else 0 for other in range(len(keys)))
-            shape = tuple(extent if other == axis else 1 for other, extent in enumerate(extents))
-            arrays.append(IndexArray(start, coefficients, shape))
+            arrays.append(IndexArray(start, coefficients, extents))
         return _Grid(arrays)

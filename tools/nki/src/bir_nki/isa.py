@@ -12,13 +12,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from . import compute, dtypes, enums, psum, tokens
-from .compute import Tensor, joint_bounds, new_tile, with_bounds, with_mask
+from .compute import joint_bounds, new_tile, with_bounds, with_mask
 from .dtypes import as_dtype
 from .enums import dge_mode, dma_engine, engine, engine_word, matmul_perf_mode, nc_version, oob_mode, reduce_cmd  # noqa: F401
 from .errors import fail, nearest, unknown
 from .index import IndexArray, Mask
 from .record import Register, recorder
+from .tensor import Tensor, access
 
 tensor_engine, vector_engine, scalar_engine = engine.tensor, engine.vector, engine.scalar
 gpsimd_engine, sync_engine, unknown_engine = engine.gpsimd, engine.sync, engine.unknown
@@ -70,6 +73,10 @@ def instruction(old: str = "", tensors: str = "dst data") -> Callable[[Callable[
                         raise fail(f"`nisa.{function.__name__}` got `{key}` twice")
                     kwargs[key] = value
             mask = kwargs.pop("mask", None)
+            if mask is True:
+                mask = None
+            elif isinstance(mask, (bool, np.bool_)):
+                return _skipped(function, kwargs, own)
             kwargs.pop("name", None)
             if "dtype" not in own:
                 kwargs.pop("dtype", None)
@@ -86,6 +93,17 @@ def instruction(old: str = "", tensors: str = "dst data") -> Callable[[Callable[
         return call
 
     return decorate
+
+
+def _skipped(function: Callable[..., Any], kwargs: dict[str, Any], own: frozenset[str]) -> Any:
+    """A call under a mask that is false: nothing is recorded, and what it returns holds nothing."""
+    r = recorder()
+    r.muted = True
+    try:
+        out = function(**{key: value for key, value in kwargs.items() if key in own})
+    finally:
+        r.muted = False
+    return with_mask(out, False) if type(out) is Tensor else out
 
 
 def _out(dst: Any, source: Tensor, dtype: Any, shape: tuple[int, ...] | None = None, space: str = "sbuf") -> Tensor:
@@ -162,13 +180,14 @@ def _without_dynamic(view: Tensor) -> Tensor:
 
 def _offset_register(dynamic: Any) -> Register:
     """The run-time part of an offset, in elements."""
-    _, value, unit = dynamic
+    value: Any = dynamic[1]
+    unit = dynamic[2]
     r = recorder()
     if type(value) is Tensor:
         value = r.register("register_load", {"src": value}, name="offset")
     if unit != 1:
-        value = r.register("register_alu", {"lhs": value, "rhs": unit}, {"op": "multiply"}, "offset")
-    return value
+        return r.register("register_alu", {"lhs": value, "rhs": unit}, {"op": "multiply"}, "offset")
+    return value  # type: ignore[no-any-return]
 
 
 def _dynamic_copy(dst: Tensor, src: Tensor, engine: Any) -> None:
@@ -222,7 +241,7 @@ def _row_text(view: Tensor) -> Tensor:
     unit = view.dynamic[2]
     out = Tensor(view.storage, view.dtype, view.offset, view.p0, ((unit, 1),) + view.dims[1:], -1)
     dims = [d for d in view.dims[1:] if d[1] != 1] or [(1, 1)]
-    out._text = compute.access(out, [(unit, 1)] + dims, exact=True)
+    out._text = access(out, [(unit, 1)] + dims, exact=True)
     return out
 
 
@@ -297,7 +316,7 @@ def dma_transpose(
 def exact(view: Tensor) -> Tensor:
     """The view with every dimension spelt out, for instructions that look at them one by one."""
     out = Tensor(view.storage, view.dtype, view.offset, view.p0, view.dims, view.pdim)
-    out._text = compute.access(out, [d for a, d in enumerate(view.dims) if a != view.pdim], exact=True)
+    out._text = access(out, [d for a, d in enumerate(view.dims) if a != view.pdim], exact=True)
     return out
 
 
@@ -362,6 +381,8 @@ def nc_transpose(dst: Any = None, data: Any = None, engine: Any = None, dtype: A
     if word == "dve" and source.partitions * (source.size // source.partitions) > 1024 and dst.storage.space == "psum":
         word = None
     recorder().emit("transpose", {"dst": dst.effective(), "src": source}, {"engine": word})
+    if dst.storage.space == "psum":
+        recorder().last_matmul = (dst, "transpose", {"src": source}, {"engine": word})
     return _made(dst)
 
 
@@ -674,6 +695,8 @@ def affine_select(
     cmp_op: Any = "equal", offset: Any = 0, pred: Any = None, dtype: Any = None,
 ) -> Any:  # fmt: skip
     data = _tile(on_true_tile, "on_true_tile")
+    if dst is None:
+        data = compute.in_sbuf(data)  # the pool engine does not reach PSUM
     out = _out(dst, data, dtype)
     d, s = _parts(out, data)
     if pred is not None:

@@ -13,16 +13,18 @@ from .trace import unwrapped
 class Kernel:
     """A kernel: called while another is traced it is inlined; called on arrays it is traced and simulated."""
 
-    def __init__(self, function: Any, grid: Any = None) -> None:
+    def __init__(self, function: Any, grid: Any = None, *, one_core: bool = False) -> None:
         functools.update_wrapper(self, function)
         self.grid = grid
+        #: Whether the programs of its grid are run one after the other, as in old-style NKI, and never on two cores.
+        self.one_core = one_core
 
     @property
     def func(self) -> Any:
         return unwrapped(self)
 
     def __getitem__(self, grid: Any) -> Kernel:
-        return Kernel(self.__wrapped__, grid)  # type: ignore[attr-defined]
+        return Kernel(self.__wrapped__, grid, one_core=self.one_core)  # type: ignore[attr-defined]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if record.is_tracing():
@@ -40,7 +42,14 @@ def jit(function: Any = None, **_: Any) -> Any:
     return function if isinstance(function, Kernel) else Kernel(function)
 
 
-trace = baremetal = benchmark = profile = jit
+def old_jit(function: Any = None, **_: Any) -> Any:
+    """`neuronxcc.nki.jit`."""
+    if function is None:
+        return old_jit
+    return function if isinstance(function, Kernel) else Kernel(function, one_core=True)
+
+
+trace = baremetal = benchmark = profile = old_jit
 
 
 def simulate(kernel: Any) -> Any:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from . import compute, tokens
@@ -71,7 +72,7 @@ def _buffer(value: Any, default: Buffer) -> tuple[Buffer, Any]:
         return _BUFFERS[value], None
     place = getattr(value, "placed", None)
     if place is not None:
-        return place
+        return place[0], place[1]
     raise fail(f"`{value!r}` is no buffer, expected one of {', '.join(_BUFFERS)}")
 
 
@@ -304,6 +305,16 @@ class fp32:
     max = 3.4028234663852886e38
 
 
+def finfo(dtype: Any) -> Any:
+    """Limits of a float dtype."""
+    return ml_dtypes.finfo(as_dtype(dtype).dtype)  # type: ignore[no-untyped-call]
+
+
+def iinfo(dtype: Any) -> Any:
+    """Limits of a whole-number dtype."""
+    return np.iinfo(as_dtype(dtype).dtype)
+
+
 class constants:
     """Old name of `tile_size` and its like."""
 
@@ -317,13 +328,14 @@ load = compute.load
 store = compute.store
 
 
-def load_transpose2d(src: Any, *, mask: Any = None, **_: Any) -> Tensor:
+def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **_: Any) -> Any:
     """DRAM to a new SBUF tile, transposed by DMA."""
     from . import isa
 
     if not isinstance(src, Tensor) or src.ndim != 2:
         raise fail("`nl.load_transpose2d` reads a tensor of two dimensions")
-    return isa.dma_transpose(src=compute.with_mask(src, mask))  # type: ignore[no-any-return]
+    out = isa.dma_transpose(src=compute.with_mask(src, mask))
+    return out if dtype is None or as_dtype(dtype) is out.dtype else compute.copy(out, dtype)
 
 
 def atomic_rmw(dst: Tensor, value: Any, op: Any, *, mask: Any = None) -> None:
@@ -409,7 +421,7 @@ for _word in ("sigmoid", "relu", "gelu", "gelu_dx", "gelu_apprx_tanh", "gelu_app
               "softplus", "mish", "erf", "erf_dx", "exp", "log", "sin", "arctan", "sqrt", "rsqrt", "sign", "square", "prelu", "identity"):  # fmt: skip
     globals()[_word] = Token(_word, _word, _word, _unary_function(_word))
 globals()["abs"] = Token("abs", "abs", "abs", _unary_function("abs"))
-copy = Token("copy", None, "copy", copy)  # type: ignore[assignment]
+copy = Token("copy", None, "copy", copy)
 reciprocal = Token("reciprocal", "reciprocal", "reciprocal", lambda x, *, dtype=None, mask=None, **_: compute.reciprocal(x, dtype, mask))
 negative = Token("negative", None, None, lambda x, *, dtype=None, mask=None, **_: compute.binary("multiply", x, -1.0, dtype or x.dtype, mask))
 invert = Token("invert", "invert", None, lambda x, *, dtype=None, mask=None, **_: compute.invert(x, dtype, mask))
@@ -433,7 +445,7 @@ mean = Token("mean", "average", None, lambda x, axis, *, dtype=None, mask=None, 
 var = Token("var", None, None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, **_: compute.var(x, axis, dtype, mask, keepdims))
 
 
-def softmax(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
+def softmax(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **_: Any) -> Any:
     return compute.softmax(x, axis, dtype, mask)
 
 

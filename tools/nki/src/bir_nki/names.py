@@ -26,7 +26,7 @@ def assigned(frame: FrameType) -> str | None:
             continue
         if ins.opname.startswith("STORE_FAST") or ins.opname in ("STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"):
             value = ins.argval
-            return value[0] if isinstance(value, tuple) else value
+            return str(value[0] if isinstance(value, tuple) else value)
         if ins.opname.startswith(("LOAD_FAST", "LOAD_NAME", "LOAD_DEREF")):
             # `self.x = call()`: the object, then STORE_ATTR
             continue

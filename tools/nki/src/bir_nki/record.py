@@ -145,6 +145,8 @@ class Recorder:
         self.calls = 0
         #: A mistake that could not be raised where it was made.
         self.fault: KernelError | None = None
+        #: Nothing is recorded: a call whose mask is false.
+        self.muted = False
         #: The kernel's call under way, where `nki.isa` knows it already.
         self.here: Site | None = None
 
@@ -217,6 +219,8 @@ class Recorder:
 
         Instructions of one shape (the same op, attributes, numbers, spaces and dtypes) are checked once and share a template.
         """
+        if self.muted:
+            return
         sign: list[Any] = [op_name]
         add = sign.append
         for value in values.values():

@@ -88,7 +88,7 @@ class _Annotation:
 def _modules() -> dict[str, types.ModuleType]:
     typing = _Typing("nki.typing")
     types_of = {d.name: d for d in dtypes.ALL}
-    dtype = _module("nki.dtype", **types_of)
+    dtype = _module("nki.dtype", False, **types_of)
     constants = _module(
         "nki.isa.constants",
         **{n: getattr(enums, n) for n in ("engine", "reduce_cmd", "dge_mode", "oob_mode", "matmul_perf_mode", "dma_engine", "nc_version")},
@@ -105,8 +105,8 @@ def _modules() -> dict[str, types.ModuleType]:
         "simulate_kernel": jit.simulate_kernel, "NKIObject": NKIObject, "tensor": language.ndarray,
     }  # fmt: skip
     out: dict[str, types.ModuleType] = {}
-    for root in ("nki", "neuronxcc.nki"):
-        out[root] = _module(root, package=True, **shared)
+    for root, mark in (("nki", jit.jit), ("neuronxcc.nki", jit.old_jit)):
+        out[root] = _module(root, package=True, **{**shared, "jit": mark})
         out[f"{root}.isa"] = isa
         out[f"{root}.language"] = language
         out[f"{root}.isa.constants"] = constants
@@ -117,7 +117,7 @@ def _modules() -> dict[str, types.ModuleType]:
         out[f"{root}.compiler"] = compiler
         out[f"{root}.collectives"] = collectives
         out[f"{root}.tensor"] = _module(f"{root}.tensor", Tensor=language.NkiTensor)
-    isa.constants = constants  # type: ignore[attr-defined]
+    isa.constants = constants
     out["neuronxcc"] = _module("neuronxcc", package=True, nki=out["neuronxcc.nki"], __version__="0.0.0")
     return out
 

@@ -116,7 +116,7 @@ class Tensor:
 
     @property
     def itemsize(self) -> int:
-        return self.dtype.itemsize
+        return int(self.dtype.itemsize)
 
     @property
     def on_chip(self) -> bool:
@@ -154,7 +154,7 @@ class Tensor:
         # slices and positions that are plain numbers: nearly all there are
         offset, p0, pdim = self.offset, self.p0, self.pdim
         new_pdim = -1
-        out = []
+        out: list[tuple[int, int]] = []
         axis = 0
         for k in keys:
             pair = dims[axis]
@@ -198,7 +198,7 @@ class Tensor:
             return self._fancy(keys)
         offset, p0 = self.offset, self.p0
         pdim, new_pdim = self.pdim, -1
-        out = []
+        out: list[tuple[int, int]] = []
         valid: list[Any] | None = [] if self.valid is not None else None
         axis = 0
         dynamic = self.dynamic
@@ -319,7 +319,7 @@ class Tensor:
         offset, p0 = self.offset, self.p0
         for axis, (lo, hi) in bounds.items():
             at = axis + len(dims)
-            if at < 0 or dims[at][1] == 1:
+            if at < 0 or (dims[at][1] == 1 and hi != 0):
                 continue
             step, count = dims[at]
             end = count if hi is None else min(hi, count)
@@ -337,8 +337,9 @@ class Tensor:
         rank = len(self.dims)
         return self.trimmed({axis - rank: bound for axis, bound in enumerate(self.valid) if bound is not None})
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *args: Any, shape: Any = None) -> Tensor:
         """The same elements in another shape; the dimensions that merge must lie one behind the other."""
+        shape = args if shape is None else (tuple(shape),)
         wanted = tuple(int(n) for n in (shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape))
         if -1 in wanted:
             known = 1
@@ -402,13 +403,13 @@ class Tensor:
             elif count == 1 and axis != pdim:
                 out.append((0, n))
             elif count == 1:
-                raise fail(
-                    f"cannot broadcast {list(self.shape)} to {list(wanted)} as a view: partitions are not shared",
-                    "use `nl.broadcast_to`, or `nisa.nc_stream_shuffle` with a mask of zeros",
-                )
+                # partitions are not shared: a copy of the row in each
+                from . import compute
+
+                return compute.broadcast_to(self, wanted)
             else:
                 raise fail(f"cannot broadcast {list(self.shape)} to {list(wanted)}")
-        return self._view(self.offset, self.p0, tuple(out), pdim)
+        return self._view(self.offset, self.p0, tuple(out), pdim, None if self.valid is None else (None,) * pad + tuple(self.valid))
 
     def broadcast(self, dim: int, size: int) -> Tensor:
         shape = list(self.shape)
@@ -536,7 +537,7 @@ class Tensor:
         """einops-style: `"p (a b) -> p b a"`, with the sizes that are not clear."""
         from .rearrange import rearrange
 
-        return rearrange(self, pattern, sizes)
+        return rearrange(self, pattern, sizes)  # type: ignore[no-any-return]
 
     def get_pattern(self) -> list[list[int]]:
         return [[self.storage.row if a == self.pdim else s, n] for a, (s, n) in enumerate(self.dims)]

@@ -243,7 +243,7 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
     """Run a kernel's Python and record its instructions.
 
     Arguments are numpy arrays (or `Spec`s, for shapes without data) and plain values, as the kernel takes them. A grid of 2 makes a program
-    of two modules, one per core; another grid runs its programs one after the other. Raises `KernelError` at the kernel's own line.
+    of two modules, one per core, unless the kernel is of the old style; other grids run their programs one after the other. Raises `KernelError` at the kernel's own line.
     """
     grid = _grid(grid) or _grid(getattr(kernel, "grid", None))
     function = unwrapped(kernel)
@@ -252,7 +252,7 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
     programs = 1
     for extent in grid:
         programs *= extent
-    two_cores = programs == 2 and target != "trn1"
+    two_cores = grid == (2,) and target != "trn1" and not getattr(kernel, "one_core", False)
     recorder.grid = grid
     results: list[Any] = []
     arguments: _Arguments | None = None
