@@ -10,6 +10,8 @@ import sys
 import types
 from typing import Any
 
+import numpy as np
+
 from . import dtypes, enums, isa, jit, language
 from .errors import unknown
 
@@ -71,6 +73,15 @@ def _module(name: str, package: bool = False, **contents: Any) -> types.ModuleTy
     return module
 
 
+def _array_maker(name: str) -> Any:
+    make = getattr(np, name)
+
+    def call(*args: Any, dtype: Any = dtypes.float32, **kwargs: Any) -> Any:
+        return make(*args, dtype=dtypes.as_dtype(dtype).dtype, **kwargs)
+
+    return call
+
+
 class _Typing(types.ModuleType):
     """Annotations: any name, subscripted as one likes."""
 
@@ -99,10 +110,16 @@ def _modules() -> dict[str, types.ModuleType]:
     )  # fmt: skip
     from . import collectives
 
+    # arrays made while tracing, for `nl.shared_constant`
+    arrays = _module(
+        "nki.tensor", False, Tensor=language.NkiTensor, identity=lambda n, dtype=dtypes.float32: np.eye(int(n), dtype=dtypes.as_dtype(dtype).dtype),
+        **{name: _array_maker(name) for name in ("zeros", "ones", "full", "arange", "eye")},
+    )  # fmt: skip
+
     shared: dict[str, Any] = {
         "isa": isa, "language": language, "typing": typing, "dtype": dtype, "compiler": compiler, "collectives": collectives, "jit": jit.jit,
         "trace": jit.trace, "baremetal": jit.baremetal, "benchmark": jit.benchmark, "profile": jit.profile, "simulate": jit.simulate,
-        "simulate_kernel": jit.simulate_kernel, "NKIObject": NKIObject, "tensor": language.ndarray,
+        "simulate_kernel": jit.simulate_kernel, "NKIObject": NKIObject, "tensor": arrays,
     }  # fmt: skip
     out: dict[str, types.ModuleType] = {}
     for root, mark in (("nki", jit.jit), ("neuronxcc.nki", jit.old_jit)):
@@ -116,7 +133,8 @@ def _modules() -> dict[str, types.ModuleType]:
         out[f"{root}.dtypes"] = dtype
         out[f"{root}.compiler"] = compiler
         out[f"{root}.collectives"] = collectives
-        out[f"{root}.tensor"] = _module(f"{root}.tensor", Tensor=language.NkiTensor)
+        out[f"{root}.tensor"] = arrays
+    language.NKIObject = NKIObject  # type: ignore[attr-defined]
     isa.constants = constants
     out["neuronxcc"] = _module("neuronxcc", package=True, nki=out["neuronxcc.nki"], __version__="0.0.0")
     return out
