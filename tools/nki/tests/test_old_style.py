@@ -264,6 +264,14 @@ UNARY = {
     nl.sign: np.sign,
     nl.floor: np.floor,
     nl.ceil: np.ceil,
+    nl.trunc: np.trunc,
+    nl.rsqrt: lambda x: 1 / np.sqrt(x),
+    nl.sqrt: np.sqrt,
+    nl.log: np.log,
+    nl.gelu_apprx_sigmoid: lambda x: x / (1 + np.exp(-1.702 * x)),
+    nl.softplus: lambda x: np.log1p(np.exp(x)),
+    nl.logical_not: lambda x: np.float32(x == 0),
+    nl.copy: lambda x: x,
     nl.sin: np.sin,
     nl.cos: np.cos,
     nl.softmax: lambda x: np.exp(x) / np.exp(x).sum(1, keepdims=True),
@@ -278,6 +286,8 @@ def test_function_of_a_tile(function, rng, simulated):
         return out
 
     x = np.clip(f32(rng, 128, 16), -3, 3)
+    if function in (nl.rsqrt, nl.sqrt, nl.log):
+        x = abs(x) + 0.1
     run(kernel, [x], UNARY[function](x), simulated)
 
 
@@ -497,3 +507,28 @@ def test_windows_selected_by_iota_and_where(rng, simulated):
 def test_old_grid_of_two_stays_one_module(rng):
     a, b = f32(rng, 256, 64), f32(rng, 256, 64)
     assert bir_nki.trace(tensor_add[2], a, b).text.count("bir.module") == 1
+
+
+def test_normalisation_and_running_sums(rng, simulated):
+    def kernel(x, w):
+        a, b = (nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(2))
+        tile = nl.load(x)
+        nl.store(a, nl.rms_norm(tile, nl.load(w), axis=1, n=x.shape[1], epsilon=1e-5))
+        nl.store(b, nl.cumsum(tile, axis=1))
+        return a, b
+
+    x, w = f32(rng, 128, 32), f32(rng, 128, 32)
+    normed = x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5) * w
+    run(kernel, [x, w], (normed, np.cumsum(x, 1)), simulated, 1e-4)
+
+
+def test_remainders_and_powers(rng, simulated):
+    def kernel(x):
+        a, b = (nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(2))
+        tile = nl.load(x)
+        nl.store(a, nl.mod(tile, 3.0))
+        nl.store(b, nl.power(nl.abs(tile), 1.5))
+        return a, b
+
+    x = f32(rng, 128, 16) * 10
+    run(kernel, [x], (np.mod(x, 3), np.abs(x) ** 1.5), simulated, 1e-4)

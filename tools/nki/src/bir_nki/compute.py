@@ -15,7 +15,7 @@ from .dtypes import DType, as_dtype, promote
 from .errors import fail
 from .index import Mask
 from .record import BITWISE, Recorder, recorder
-from .tensor import Storage, Tensor, access
+from .tensor import Storage, Tensor
 
 Scalar = (int, float, np.number, np.bool_, bool)
 
@@ -570,6 +570,13 @@ def ceil(x: Any, dtype: Any = None, mask: Any = None) -> Any:
     return binary("add", whole_number, binary("less", whole_number, x, dtypes.float32), dtype or x.dtype)
 
 
+def trunc(x: Any, dtype: Any = None, mask: Any = None) -> Any:
+    """The whole number towards zero."""
+    if not isinstance(x, Tensor):
+        return math.trunc(x)
+    return binary("multiply", unary("sign", x, dtypes.float32, mask), floor(unary("abs", x, dtypes.float32, mask)), dtype or x.dtype)
+
+
 def _mod(op: str, a: Any, b: Any, kind: DType, mask: Any) -> Any:
     quotient = floor(binary("divide", a, b, dtypes.float32, mask))
     if op == "divide_int":
@@ -625,7 +632,6 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None) -
 
 def update(op: str, dst: Tensor, value: Any) -> Tensor:
     """`dst op= value`, in place."""
-    r = recorder()
     if op == "add" and dst.storage.space == "psum" and isinstance(value, Tensor):
         if into(value, dst, True):
             return dst
@@ -652,158 +658,3 @@ def update(op: str, dst: Tensor, value: Any) -> Tensor:
         d = dst.effective()
         tensor_scalar(d, d, op, value)
     return dst
-
-
-# ---- reductions ----
-
-
-def axes_of(tensor: Tensor, axis: Any) -> tuple[int, ...]:
-    """Normalised reduction axes; None is all of them."""
-    if axis is None:
-        return tuple(range(tensor.ndim))
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
-    out = sorted({int(a) % tensor.ndim for a in given})
-    return tuple(out)
-
-
-def reduce(op: str, x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False, negate: bool = False) -> Tensor:
-    """A new tile: elements along `axis` combined. Over partitions it takes the pool engine."""
-    x = with_mask(on_chip(x), mask)
-    axes = axes_of(x, axis)
-    free = tuple(a for a in axes if a != x.pdim)
-    kind = as_dtype(dtype) if dtype is not None else x.dtype if x.dtype is not dtypes.bool_ else dtypes.int32
-    out = x
-    if free or x.pdim not in axes:
-        shape = tuple(1 if a in free else n for a, n in enumerate(x.shape))
-        out = new_tile(shape, dtypes.float32 if x.pdim in axes and kind.is_float else kind, pdim=max(0, x.pdim))
-        source = x.effective()
-        kept = {a: x.valid[a] for a in range(x.ndim) if x.valid is not None and a not in free and x.valid[a] is not None}
-        if kept:
-            out = with_bounds(out, {a - x.ndim: b for a, b in kept.items()})
-        tensor_reduce(op, out.effective(), source, free, negate)
-    if x.pdim in axes:
-        # partitions are the pool engine's
-        if op not in ("add", "max", "average", "bitwise_or", "bitwise_and"):
-            raise fail(f"`{op}` over partitions is not supported", "transpose the tile first")
-        column = in_sbuf(out)
-        final: Tensor = new_tile(tuple(1 if a in axes else n for a, n in enumerate(x.shape)), kind, pdim=x.pdim)
-        recorder().emit("tensor_partition_reduce", {"dst": final, "src": column.effective()}, {"op": op})
-        out = final
-    if not keepdims:
-        pdim = -1
-        dims: list[tuple[int, int]] = []
-        for a, dim in enumerate(out.dims):
-            if a in axes:
-                continue
-            if a == out.pdim:
-                pdim = len(dims)
-            dims.append(dim)
-        valid = None if out.valid is None else tuple(v for a, v in enumerate(out.valid) if a not in axes)
-        out = Tensor(out.storage, out.dtype, out.offset, out.p0, tuple(dims), pdim, valid)
-    return recorder().made(out)
-
-
-def merged(dims: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    out: list[tuple[int, int]] = []
-    for step, count in dims:
-        if count == 1:
-            continue
-        if out and out[-1][0] == step * count:
-            out[-1] = (step, out[-1][1] * count)
-        else:
-            out.append((step, count))
-    return out
-
-
-def tensor_reduce(op: str, dst: Tensor, src: Tensor, axes: tuple[int, ...], negate: bool = False) -> None:
-    """The instruction; free `axes` of any position become the last dimensions of the access."""
-    r = recorder()
-    kept = merged([d for a, d in enumerate(src.dims) if a != src.pdim and a not in axes])
-    gone = merged([d for a, d in enumerate(src.dims) if a != src.pdim and a in axes]) or [(1, 1)]
-    view = Tensor(src.storage, src.dtype, src.offset, src.p0, src.dims, src.pdim)
-    view._text = access(view, kept + gone, exact=True)
-    r.emit("tensor_reduce", {"dst": dst, "src": view}, {"op": op, "axes": list(range(len(kept) + 1, len(kept) + len(gone) + 1)), "negate": negate})
-
-
-def mean(x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Any:
-    total = reduce("add", x, axis, dtypes.float32, mask, keepdims)
-    count = 1
-    effective = with_mask(x, mask).effective()
-    for a in axes_of(x, axis):
-        count *= effective.shape[a]
-    return binary("multiply", total, 1.0 / count, dtype or x.dtype)
-
-
-def var(x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Any:
-    centred = binary("subtract", x, mean(x, axis, dtypes.float32, mask, True), dtypes.float32)
-    return mean(binary("multiply", centred, centred), axis, dtype or x.dtype, mask, keepdims)
-
-
-def softmax(x: Tensor, axis: Any, dtype: Any = None, mask: Any = None) -> Any:
-    """exp(x - max) over its sum, the sum taken on the way."""
-    x = with_mask(on_chip(x), mask)
-    low = reduce("max", x, axis, dtypes.float32, keepdims=True, negate=True)
-    rest = tuple(a for a in range(x.ndim) if a not in axes_of(x, axis) and a != x.pdim)
-    if rest:
-        e = unary("exp", binary("add", x, low, dtypes.float32), dtypes.float32)
-        total = reduce("add", e, axis, keepdims=True)
-    else:
-        e = with_bounds(new_tile(x.shape, dtypes.float32), joint_bounds([x]))
-        total = new_tile((x.partitions, 1), dtypes.float32)
-        src, dst = x.effective(), e.effective()
-        rows = slice(0, src.partitions)
-        recorder().emit(
-            "activation", {"dst": dst, "src": src, "bias": low[rows], "reduce_res": total[rows]}, {"func": "exp", "reduce": "add", "reduce_cmd": "reset"}
-        )
-        total = with_bounds(total, {-2: (0, src.partitions)} if src.partitions != x.partitions else {})
-    inverse = reciprocal(total, dtypes.float32)
-    return binary("multiply", e, inverse, dtype or x.dtype)
-
-
-# ---- matrices ----
-
-
-def pe_transpose(x: Tensor, dtype: Any = None) -> Tensor:
-    """A new PSUM tile with partitions and elements exchanged."""
-    x = in_sbuf(x)
-    free = x.size // x.partitions
-    if free > 128:
-        raise fail(f"a transpose on the tensor engine takes at most 128 x 128, found {x.partitions} x {free}")
-    out = new_tile((free, x.partitions), x.dtype, "psum")
-    recorder().emit("transpose", {"dst": out, "src": x})
-    recorder().last_matmul = (out, "transpose", {"src": x}, {})
-    return recorder().made(out)
-
-
-def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, mask: Any = None) -> Tensor:
-    """`x @ y` into a new PSUM tile."""
-    x, y = in_sbuf(with_mask(x, mask)), in_sbuf(with_mask(y, mask))
-    stationary = x if transpose_x else in_sbuf(pe_transpose(x))
-    return product(stationary, y)
-
-
-def product(stationary: Tensor, moving: Tensor, attrs: dict[str, Any] | None = None) -> Tensor:
-    """A new PSUM tile: `stationary.T @ moving`."""
-    r = recorder()
-    bounds = joint_bounds([stationary]), joint_bounds([moving])
-    s, m = stationary.effective(), moving.effective()
-    if s.partitions != m.partitions:
-        k = min(s.partitions, m.partitions)
-        s, m = s[0:k], m[0:k]
-    # a transpose passes elements through as they are
-    kind = stationary.dtype if (attrs or {}).get("is_transpose") else dtypes.float32
-    rows, columns = stationary.size // max(1, stationary.partitions), moving.size // max(1, moving.partitions)
-    out = new_tile((rows, columns), kind, "psum", name=recorder().assigned_name() or "product")
-    valid: dict[int, tuple[int, int | None]] = {}
-    if -1 in bounds[0]:
-        valid[-2] = bounds[0][-1]
-    if -1 in bounds[1]:
-        valid[-1] = bounds[1][-1]
-    out = with_bounds(out, valid)
-    dst = out.effective()
-    values = {"dst": dst, "stationary": s, "moving": m}
-    given = dict(attrs or {})
-    given["accumulate"] = psum.accumulation(r, dst, False)
-    r.emit("matmult", values, given)
-    r.last_matmul = (out, "matmult", values, given)
-    return r.made(out)

@@ -10,14 +10,34 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from . import compute, tokens
+from . import compute, reductions, tokens
 from .dtypes import (  # noqa: F401
-    DType, as_dtype, bfloat16, bool_, float4_e2m1fn_x4, float8_e4m3, float8_e4m3fn, float8_e4m3fn_x4, float8_e5m2, float8_e5m2_x4,
-    float8_e8m0fnu, float16, float32, int8, int16, int32, int64, tfloat32, uint8, uint16, uint32, uint64,
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    float4_e2m1fn_x4,
+    float8_e4m3,
+    float8_e4m3fn,
+    float8_e4m3fn_x4,
+    float8_e5m2,
+    float8_e5m2_x4,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    int8,
+    int16,
+    int32,
+    int64,
+    tfloat32,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
 )  # fmt: skip
 from .errors import fail, unknown
 from .index import Affine, MGrid, ParDim, Run, arange  # noqa: F401
-from .record import Register, recorder
+from .record import Register, entry, recorder
 from .tensor import Storage, Tensor
 from .tokens import Token
 
@@ -76,6 +96,7 @@ def _buffer(value: Any, default: Buffer) -> tuple[Buffer, Any]:
     raise fail(f"`{value!r}` is no buffer, expected one of {', '.join(_BUFFERS)}")
 
 
+@entry
 def ndarray(
     shape: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", address: Any = None, init_value: Any = None, **extra: Any
 ) -> Tensor:
@@ -137,15 +158,15 @@ def _dram(shape: tuple[int, ...], kind: DType, shared: bool, name: str | None) -
     return compute.whole(r.alloc("dram", shape, kind, name))
 
 
-def zeros(shape: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **extra: Any) -> Tensor:
+def zeros(shape: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **extra: Any) -> Any:
     return full(shape, 0, dtype, buffer=buffer, name=name, **extra)
 
 
-def ones(shape: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **extra: Any) -> Tensor:
+def ones(shape: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **extra: Any) -> Any:
     return full(shape, 1, dtype, buffer=buffer, name=name, **extra)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **extra: Any) -> Tensor:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **extra: Any) -> Any:
     """A new tensor of one value."""
     memory, _ = _buffer(buffer, sbuf)
     kind = as_dtype(dtype if dtype is not None else float32)
@@ -165,11 +186,11 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, buffer: Any = None, 
     return recorder().made(out)
 
 
-def zeros_like(x: Tensor, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Tensor:
+def zeros_like(x: Tensor, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
     return full(x.shape, 0, dtype or x.dtype, buffer=buffer or (x.storage.space if x.storage.space != "dram" else None), name=name)
 
 
-def empty_like(x: Tensor, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Tensor:
+def empty_like(x: Tensor, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
     return ndarray(x.shape, dtype or x.dtype, buffer=buffer or (x.storage.space if x.storage.space != "dram" else None), name=name)
 
 
@@ -324,13 +345,13 @@ class constants:
 
 # ---- loads, stores, values ----
 
-load = compute.load
-store = compute.store
+load = entry(compute.load)
+store = entry(compute.store)
 
 
 def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **_: Any) -> Any:
     """DRAM to a new SBUF tile, transposed by DMA."""
-    from . import isa
+    from . import isa_move as isa
 
     if not isinstance(src, Tensor) or src.ndim != 2:
         raise fail("`nl.load_transpose2d` reads a tensor of two dimensions")
@@ -340,7 +361,7 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **_: Any)
 
 def atomic_rmw(dst: Tensor, value: Any, op: Any, *, mask: Any = None) -> None:
     """DRAM combined with a tile in place; DMA can add."""
-    from . import isa
+    from . import isa_move as isa
 
     isa.dma_compute(dst=compute.with_mask(dst, mask).effective(), srcs=[dst, value], reduce_op=op)
 
@@ -351,12 +372,12 @@ def copy(src: Any, *, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
 
 def transpose(x: Tensor, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
     """A new SBUF tile with the two dimensions exchanged."""
-    out = compute.pe_transpose(compute.with_mask(x, mask))
+    out = reductions.pe_transpose(compute.with_mask(x, mask))
     return compute.copy(out, dtype)
 
 
 def matmul(x: Tensor, y: Tensor, *, transpose_x: bool = False, mask: Any = None, **_: Any) -> Tensor:
-    return compute.matmul(x, y, transpose_x, mask)
+    return reductions.matmul(x, y, transpose_x, mask)
 
 
 def broadcast_to(src: Any, shape: Any = None, **_: Any) -> Tensor:
@@ -391,7 +412,7 @@ def _reduction(word: str) -> Any:
             return tokens.NUMPY[word].reduce(x)  # type: ignore[attr-defined]
         if axis is None:
             raise fail(f"`nl.{word}` needs argument `axis`")
-        return compute.reduce(word, x, axis, dtype, mask, keepdims)
+        return reductions.reduce(word, x, axis, dtype, mask, keepdims)
 
     return call
 
@@ -429,6 +450,7 @@ bitwise_not = Token("bitwise_not", "invert", None, invert.call)
 logical_not = Token("logical_not", None, None, lambda x, *, dtype=None, mask=None, **_: compute.binary("equal", x, 0.0, dtype, mask))
 floor = Token("floor", None, None, lambda x, *, dtype=None, mask=None, **_: compute.floor(x, dtype, mask))
 ceil = Token("ceil", None, None, lambda x, *, dtype=None, mask=None, **_: compute.ceil(x, dtype, mask))
+trunc = Token("trunc", None, None, lambda x, *, dtype=None, mask=None, **_: compute.trunc(x, dtype, mask))
 cos = Token("cos", None, None, lambda x, *, dtype=None, mask=None, **_: compute.cos(x, dtype, mask))
 tan = Token("tan", None, None, lambda x, *, dtype=None, mask=None, **_: compute.binary("divide", compute.unary("sin", x, dtype, mask), compute.cos(x, dtype, mask)))
 abs_max = Token("abs_max", "abs_max", None)
@@ -441,18 +463,18 @@ globals()["sum"] = Token("sum", "add", None, _reduction("add"))
 prod = Token("prod", "multiply", None, _reduction("multiply"))
 globals()["all"] = Token("all", "logical_and", None, _reduction("logical_and"))
 globals()["any"] = Token("any", "logical_or", None, _reduction("logical_or"))
-mean = Token("mean", "average", None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, **_: compute.mean(x, axis, dtype, mask, keepdims))
-var = Token("var", None, None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, **_: compute.var(x, axis, dtype, mask, keepdims))
+mean = Token("mean", "average", None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, **_: reductions.mean(x, axis, dtype, mask, keepdims))
+var = Token("var", None, None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, **_: reductions.var(x, axis, dtype, mask, keepdims))
 
 
 def softmax(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **_: Any) -> Any:
-    return compute.softmax(x, axis, dtype, mask)
+    return reductions.softmax(x, axis, dtype, mask)
 
 
 def rms_norm(x: Tensor, w: Tensor, axis: Any, n: Any = None, epsilon: float = 1e-6, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
     """x / sqrt(sum(x^2) / n + epsilon) * w."""
-    squares = compute.reduce("add", compute.unary("square", x, float32, mask), axis, float32, keepdims=True)
-    count = n if n is not None else math.prod(x.shape[a] for a in compute.axes_of(x, axis))
+    squares = reductions.reduce("add", compute.unary("square", x, float32, mask), axis, float32, keepdims=True)
+    count = n if n is not None else math.prod(x.shape[a] for a in reductions.axes_of(x, axis))
     scaled = compute.binary("add", compute.binary("multiply", squares, 1.0 / count), float(epsilon))
     normed = compute.binary("multiply", x, compute.unary("rsqrt", scaled), float32)
     return compute.binary("multiply", normed, w, dtype or x.dtype)  # type: ignore[no-any-return]
@@ -461,7 +483,7 @@ def rms_norm(x: Tensor, w: Tensor, axis: Any, n: Any = None, epsilon: float = 1e
 def cumsum(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
     """Running sums along the last dimension."""
     x = compute.with_mask(compute.on_chip(x), mask)
-    if compute.axes_of(x, axis) != (x.ndim - 1,):
+    if reductions.axes_of(x, axis) != (x.ndim - 1,):
         raise fail("`nl.cumsum` runs along the last dimension")
     ones_tile = compute.full(x.shape, 1.0, float32)
     out = compute.with_bounds(compute.new_tile(x.shape, as_dtype(dtype or x.dtype)), compute.joint_bounds([x]))
@@ -493,7 +515,7 @@ def rand(shape: Any, dtype: Any = float32, *, mask: Any = None, **_: Any) -> Ten
 
 
 def dropout(x: Tensor, rate: Any, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
-    from . import isa
+    from . import isa_math as isa
 
     return isa.dropout(data=x, prob=rate, mask=mask)  # type: ignore[no-any-return]
 

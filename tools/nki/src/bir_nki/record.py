@@ -7,6 +7,7 @@ or a call site looks like is worked out once and kept.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
@@ -501,9 +502,32 @@ def recorder() -> Recorder:
     return _current[-1]
 
 
+def entry(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function kernels call: the place of the call is looked up once, and not by each instruction it becomes."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not _current:
+            return function(*args, **kwargs)
+        r = _current[-1]
+        frame = sys._getframe(1)
+        r.here = r.sites.get((id(frame.f_code), frame.f_lasti))
+        try:
+            return function(*args, **kwargs)
+        finally:
+            r.here = None
+
+    return call
+
+
 def is_tracing() -> bool:
     """Whether a kernel is being traced."""
     return bool(_current)
+
+
+def current() -> Recorder | None:
+    """The trace under way, if there is one."""
+    return _current[-1] if _current else None
 
 
 def push(new: Recorder) -> None:

@@ -134,7 +134,7 @@ def _modules() -> dict[str, types.ModuleType]:
         out[f"{root}.compiler"] = compiler
         out[f"{root}.collectives"] = collectives
         out[f"{root}.tensor"] = arrays
-    language.NKIObject = NKIObject  # type: ignore[attr-defined]
+    language.NKIObject = NKIObject
     isa.constants = constants
     out["neuronxcc"] = _module("neuronxcc", package=True, nki=out["neuronxcc.nki"], __version__="0.0.0")
     return out

@@ -13,11 +13,20 @@ from __future__ import annotations
 from typing import Any
 
 from . import dtypes
+from .access import (
+    Dims,
+    access,
+    bounds_of_slice,
+    dram_dims,
+    outside,
+    shifted,
+    single_position,
+    split,
+)
 from .dtypes import DType
 from .errors import fail
-from .index import Affine, IndexArray, Mask, Run, broadcast_shapes
-
-Dims = tuple[tuple[int, int], ...]
+from .index import Affine, IndexArray, Run, broadcast_shapes
+from .operators import Operators
 
 
 class Storage:
@@ -55,7 +64,7 @@ class Storage:
         self.psum: Any = None
 
 
-class Tensor:
+class Tensor(Operators):
     """A view of a storage; what kernels call a tensor or tile."""
 
     __slots__ = ("storage", "dtype", "offset", "p0", "dims", "pdim", "valid", "dynamic", "_text")
@@ -205,18 +214,18 @@ class Tensor:
         for k in keys:
             step, count = dims[axis]
             if type(k) is slice:
-                start, length, stride = _slice(k, count, axis)
+                start, length, stride = bounds_of_slice(k, count, axis)
             elif type(k) is int:
                 start, length, stride = k, -1, 1
             elif type(k) is Run:
                 start, length, stride = k.start, k.size, k.step
             else:
-                start, length, stride = _other(k)
+                start, length, stride = single_position(k)
             if type(start) is int:
                 if start < 0:
                     start += count
                 if start < 0 or start + max(0, abs(length) - 1) * stride >= count or length == 0:
-                    raise _outside(self, k, axis, count)
+                    raise outside(self, k, axis, count)
             elif not isinstance(start, Affine):
                 # a register: the offset is known at run time only
                 if dynamic is not None or axis == pdim:
@@ -230,13 +239,13 @@ class Tensor:
                 new_pdim = len(out)
                 out.append((1, abs(length)))
                 if valid is not None:
-                    valid.append(_shift(self.valid[axis], start, abs(length)))
+                    valid.append(shifted(self.valid[axis], start, abs(length)))
             else:
                 offset = offset + start * step
                 if length >= 0:
                     out.append((step * stride, length))
                     if valid is not None:
-                        valid.append(_shift(self.valid[axis], start, length))
+                        valid.append(shifted(self.valid[axis], start, length))
             axis += 1
         return Tensor(self.storage, self.dtype, offset, p0, tuple(out), new_pdim, tuple(valid) if valid is not None else None, dynamic)
 
@@ -277,7 +286,7 @@ class Tensor:
                 raise fail("`None` among index arrays: write it on the index arrays themselves")
             step, count = base.dims[axis]
             if isinstance(k, slice):
-                start, length, stride = _slice(k, count, axis)
+                start, length, stride = bounds_of_slice(k, count, axis)
                 if axis == base.pdim:
                     tail_pdim = len(tail)
                     p0 = p0 + start
@@ -355,20 +364,20 @@ class Tensor:
             return self
         if self.pdim >= 0:
             return self._reshape_on_chip(wanted)
-        return self._view(self.offset, self.p0, _split(self.dims, wanted, self), -1)
+        return self._view(self.offset, self.p0, split(self.dims, wanted, self), -1)
 
     def _reshape_on_chip(self, wanted: tuple[int, ...]) -> Tensor:
         parts = self.partitions
         if self.pdim == 0 and wanted and wanted[0] == parts:
-            return self._view(self.offset, self.p0, ((1, parts),) + _split(self.dims[1:], wanted[1:], self), 0)
+            return self._view(self.offset, self.p0, ((1, parts),) + split(self.dims[1:], wanted[1:], self), 0)
         before = 1
         for _, count in self.dims[: self.pdim]:
             before *= count
         reached = 1
         for at, n in enumerate(wanted if self.pdim > 0 else ()):
             if reached == before and n == parts:
-                head = _split(self.dims[: self.pdim], wanted[:at], self)
-                tail = _split(self.dims[self.pdim + 1 :], wanted[at + 1 :], self)
+                head = split(self.dims[: self.pdim], wanted[:at], self)
+                tail = split(self.dims[self.pdim + 1 :], wanted[at + 1 :], self)
                 return self._view(self.offset, self.p0, head + ((1, parts),) + tail, at)
             reached *= n
         from . import compute
@@ -565,7 +574,7 @@ class Tensor:
             s = self.storage
             dims = self.dims
             if s.space == "dram":
-                text = access(self, _dram_dims(dims))
+                text = access(self, dram_dims(dims))
             elif len(dims) == 2 and self.pdim == 0 and self.dtype is s.dtype and type(self.p0) is int:
                 # rows of a plain tile: nearly all operands
                 parts = dims[0][1]
@@ -580,241 +589,3 @@ class Tensor:
                 text = access(self, self.free_dims())
             self._text = text
         return text
-
-    # ---- arithmetic: old-style NKI computes with operators ----
-
-    def _binary(self, name: str, other: Any, reverse: bool = False) -> Any:
-        from . import compute
-
-        return compute.binary(name, other, self) if reverse else compute.binary(name, self, other)
-
-    def __add__(self, other: Any) -> Any:
-        return self._binary("add", other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._binary("add", other, True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._binary("subtract", other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._binary("subtract", other, True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._binary("multiply", other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._binary("multiply", other, True)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._binary("divide", other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._binary("divide", other, True)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._binary("power", other)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._binary("mod", other)
-
-    def __and__(self, other: Any) -> Any:
-        return self._binary("bitwise_and", other)
-
-    def __or__(self, other: Any) -> Any:
-        return self._binary("bitwise_or", other)
-
-    def __xor__(self, other: Any) -> Any:
-        return self._binary("bitwise_xor", other)
-
-    def __lshift__(self, other: Any) -> Any:
-        return self._binary("left_shift", other)
-
-    def __rshift__(self, other: Any) -> Any:
-        return self._binary("right_shift", other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._binary("less", other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._binary("less_equal", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._binary("greater", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._binary("greater_equal", other)
-
-    def __eq__(self, other: Any) -> Any:
-        return self is other if other is None else self._binary("equal", other)
-
-    def __ne__(self, other: Any) -> Any:
-        return self is not other if other is None else self._binary("not_equal", other)
-
-    def __neg__(self) -> Any:
-        return self._binary("multiply", -1.0)
-
-    def __invert__(self) -> Any:
-        from . import compute
-
-        return compute.invert(self)
-
-    def __iadd__(self, other: Any) -> Any:
-        from . import compute
-
-        return compute.update("add", self, other)
-
-    def __isub__(self, other: Any) -> Any:
-        from . import compute
-
-        return compute.update("subtract", self, other)
-
-    def __imul__(self, other: Any) -> Any:
-        from . import compute
-
-        return compute.update("multiply", self, other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        from . import compute
-
-        return compute.update("divide", self, other)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        from . import compute
-
-        compute.assign(self[key], value)
-
-    def astype(self, dtype: Any) -> Any:
-        from . import compute
-
-        return compute.copy(self, dtype=dtype)
-
-
-def access(tensor: Tensor, free: list[tuple[int, int]], exact: bool = False) -> str:
-    """The operand's text with these dimensions beside the partitions; `exact` spells them out even if they are the whole tile."""
-    s = tensor.storage
-    name = s.name
-    same = tensor.dtype is s.dtype
-    recast = "" if same else f" as {tensor.dtype.bir}"
-    offset = tensor.offset
-    if s.space == "dram":
-        if same and not exact and type(offset) is int and offset == 0 and tensor.size == s.row and _is_whole(free, s.row):
-            return f"%{name}"
-        pairs = ", ".join([f"{step} x {count}" for step, count in free]) or "1 x 1"
-        return f"%{name}{recast}[off {offset}, {pairs}]"
-    parts = tensor.partitions
-    p0 = tensor.p0
-    if same and not exact and type(offset) is int and offset == 0 and parts == s.parts and _is_whole(free, s.row):
-        return f"%{name}"
-    window = f"{p0}:{p0 + parts}" if type(p0) is int else f"{p0} +: {parts}"
-    pairs = ", ".join([f"{step} x {count}" for step, count in free]) or "1 x 1"
-    return f"%{name}{recast}[p {window}, off {offset}, {pairs}]"
-
-
-def _is_whole(free: list[tuple[int, int]], row: int) -> bool:
-    want = row
-    for step, count in free:
-        if step * count != want:
-            return False
-        want = step
-    return want == 1
-
-
-def _dram_dims(dims: Dims) -> list[tuple[int, int]]:
-    """Dimensions of a DRAM access: as the view has them, merged only where there are too many."""
-    out = [(step, count) for step, count in dims if count != 1]
-    if len(out) > 4:
-        merged: list[tuple[int, int]] = []
-        for step, count in out:
-            if merged and merged[-1][0] == step * count:
-                merged[-1] = (step, merged[-1][1] * count)
-            else:
-                merged.append((step, count))
-        return merged
-    return out
-
-
-def _slice(k: slice, count: int, axis: int) -> tuple[Any, int, int]:
-    """Start, length and step of a slice; its ends may be affine, their distance may not."""
-    start = 0 if k.start is None else k.start
-    stop = count if k.stop is None else k.stop
-    stride = 1 if k.step is None else k.step
-    if type(start) is int and type(stop) is int and type(stride) is int:
-        if stride < 1:
-            raise fail(f"a slice must step forward, found a step of {stride}", "use `.ap` for a reversed view")
-        if start < 0:
-            start += count
-        if stop < 0:
-            stop += count
-        if stop > count:
-            raise fail(f"slice `{k.start}:{k.stop}` of dimension {axis} ends outside its {count} elements")
-        return start, (stop - start + stride - 1) // stride if stop > start else 0, stride
-    length = stop - start
-    if isinstance(length, Affine):
-        raise fail("the length of a slice must not change from one iteration to the next")
-    if isinstance(length, int):
-        return (int(start) if not isinstance(start, Affine) else start), -(-length // int(stride)), int(stride)
-    start, length = _integer(start), _integer(stop) - _integer(start)
-    return start, -(-length // int(stride)), int(stride)
-
-
-def _integer(value: Any) -> Any:
-    try:
-        return value.__index__()
-    except (AttributeError, TypeError):
-        raise fail(f"`{value!r}` is no index") from None
-
-
-def _other(k: Any) -> tuple[Any, int, int]:
-    """A single position that is no plain int: numpy integers, loop indices, registers."""
-    if isinstance(k, Affine) or getattr(k, "is_register", False):
-        return k, -1, 1
-    if isinstance(k, Tensor):
-        return k, -1, 1  # a 1x1 tile: an offset known at run time
-    if isinstance(k, Mask):
-        raise fail("a mask is no index", "give it as `mask=`")
-    return _integer(k), -1, 1
-
-
-def _shift(bound: Any, start: Any, length: int) -> Any:
-    if bound is None or not isinstance(start, int):
-        return bound
-    lo, hi = bound
-    return max(0, lo - start), (None if hi is None else max(0, min(hi - start, length)))
-
-
-def _outside(tensor: Tensor, k: Any, axis: int, count: int) -> Exception:
-    shown = f"{k.start}:{k.stop}" if isinstance(k, slice) else f"{k.start} +: {k.size}" if isinstance(k, Run) else k
-    return fail(f"index `{shown}` of dimension {axis} is outside `{tensor.storage.name}`, which has {count} elements there")
-
-
-def _split(dims: Dims, wanted: tuple[int, ...], tensor: Tensor) -> Dims:
-    """`dims` in another shape of as many elements."""
-    # merge what lies one behind the other, then cut
-    merged: list[tuple[int, int]] = []
-    for step, count in dims:
-        if count == 1:
-            continue
-        if merged and merged[-1][0] == step * count:
-            merged[-1] = (step, merged[-1][1] * count)
-        else:
-            merged.append((step, count))
-    out: list[tuple[int, int]] = []
-    stack = list(reversed(merged))
-    for n in wanted:
-        if n == 1:
-            out.append((0, 1))
-            continue
-        if not stack:
-            raise fail(f"cannot reshape {list(tensor.shape)} so")
-        step, count = stack.pop()
-        if count % n:
-            raise fail(
-                f"cannot reshape {list(tensor.shape)} so: its elements do not lie one behind the other", "copy it to a new tile first"
-            )
-        out.append((step * (count // n), n))
-        if count != n:
-            stack.append((step, count // n))
-    if stack:
-        raise fail(f"cannot reshape {list(tensor.shape)} so: its elements do not lie one behind the other")
-    return tuple(out)

@@ -6,11 +6,13 @@ A kernel may pass numpy's functions (`np.add`) or names instead; all of them are
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from . import record
 from .errors import fail, nearest
 from .table import table
 
@@ -31,9 +33,19 @@ class Token:
         return self.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.call is None:
+        call = self.call
+        if call is None:
             raise fail(f"`nl.{self.name}` names an operation of an instruction and computes nothing by itself")
-        return self.call(*args, **kwargs)
+        # `entry`, written out: it must look at the caller of this
+        r = record.current()
+        if r is None:
+            return call(*args, **kwargs)
+        frame = sys._getframe(1)
+        r.here = r.sites.get((id(frame.f_code), frame.f_lasti))
+        try:
+            return call(*args, **kwargs)
+        finally:
+            r.here = None
 
     def __repr__(self) -> str:
         return f"nl.{self.name}"

@@ -1,0 +1,126 @@
+"""Operators of tensors: old-style NKI computes with them, and stores by assignment."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+class Operators:
+    """What `Tensor` does with `+`, `<`, `~`, `+=` and `tensor[...] = value`."""
+
+    __slots__ = ()
+
+    def _binary(self, name: str, other: Any, reverse: bool = False) -> Any:
+        from . import compute, record
+
+        r = record.current()
+        if r is not None:
+            frame = sys._getframe(2)
+            r.here = r.sites.get((id(frame.f_code), frame.f_lasti))
+        try:
+            return compute.binary(name, other, self) if reverse else compute.binary(name, self, other)
+        finally:
+            if r is not None:
+                r.here = None
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary("add", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._binary("add", other, True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary("subtract", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary("subtract", other, True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary("multiply", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._binary("multiply", other, True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary("divide", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary("divide", other, True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._binary("power", other)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._binary("mod", other)
+
+    def __and__(self, other: Any) -> Any:
+        return self._binary("bitwise_and", other)
+
+    def __or__(self, other: Any) -> Any:
+        return self._binary("bitwise_or", other)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._binary("bitwise_xor", other)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._binary("left_shift", other)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._binary("right_shift", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._binary("less", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._binary("less_equal", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._binary("greater", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._binary("greater_equal", other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self is other if other is None else self._binary("equal", other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self is not other if other is None else self._binary("not_equal", other)
+
+    def __neg__(self) -> Any:
+        return self._binary("multiply", -1.0)
+
+    def __invert__(self) -> Any:
+        from . import compute
+
+        return compute.invert(self)
+
+    def __iadd__(self: Any, other: Any) -> Any:
+        from . import compute
+
+        return compute.update("add", self, other)
+
+    def __isub__(self: Any, other: Any) -> Any:
+        from . import compute
+
+        return compute.update("subtract", self, other)
+
+    def __imul__(self: Any, other: Any) -> Any:
+        from . import compute
+
+        return compute.update("multiply", self, other)
+
+    def __itruediv__(self: Any, other: Any) -> Any:
+        from . import compute
+
+        return compute.update("divide", self, other)
+
+    def __setitem__(self: Any, key: Any, value: Any) -> None:
+        from . import compute
+
+        compute.assign(self[key], value)
+
+    def astype(self, dtype: Any) -> Any:
+        from . import compute
+
+        return compute.copy(self, dtype=dtype)
