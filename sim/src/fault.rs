@@ -47,6 +47,48 @@ pub enum FaultKind {
         /// Name of the location.
         name: String,
     },
+    /// A position read at run time that names no element.
+    #[error("finds position {index} for {reader}, but `%{name}` has {count} there")]
+    Position {
+        /// The position.
+        index: i64,
+        /// Who read it.
+        reader: String,
+        /// Elements there are to choose from.
+        count: u64,
+        /// Name of the location.
+        name: String,
+    },
+    /// A row or column written twice by one instruction.
+    #[error("names {what} {index} of `%{name}` twice")]
+    Twice {
+        /// Row or column.
+        what: &'static str,
+        /// Which.
+        index: i64,
+        /// Name of the location.
+        name: String,
+    },
+    /// A cached scalar used that nothing put there.
+    #[error(
+        "takes scalar {slot} of partition {partition} from the cache, which holds nothing there"
+    )]
+    Cache {
+        /// First or second step.
+        slot: usize,
+        /// Partition.
+        partition: usize,
+    },
+    /// Random numbers from a range that holds none.
+    #[error("draws from the empty range {low} to {high} in partition {partition}")]
+    EmptyRange {
+        /// Partition.
+        partition: usize,
+        /// Start of the range.
+        low: String,
+        /// End of it.
+        high: String,
+    },
     /// PSUM accumulation on words the tensor engine did not write last.
     #[error("accumulates into {location}, which no `matmult` wrote last")]
     Accumulate {
@@ -62,6 +104,12 @@ pub enum FaultKind {
         engine: &'static str,
         /// For which partition.
         partition: usize,
+    },
+    /// Cores that wait for each other, or for one that has ended.
+    #[error("is never passed: {waits}")]
+    Deadlock {
+        /// Who waits where, and for whom.
+        waits: String,
     },
     /// More memory than allowed.
     #[error(

@@ -15,8 +15,10 @@ compile_error!("memory is little-endian, and rows are used where they lie");
 
 mod alu;
 mod compare;
+mod cores;
 mod fault;
 mod func;
+mod hidden;
 mod lower;
 mod machine;
 mod memory;
@@ -36,8 +38,8 @@ mod walk;
 
 pub use compare::{Difference, Tolerance, compare};
 pub use fault::{Fault, FaultKind, Run};
-pub use lower::entry;
-pub use ops::NOT_YET;
+pub use lower::entries;
+pub use ops::executes;
 pub use run::{Inputs, Options, Outcome, Port, PortKind, Simulation, Uninit, run};
 pub use simd::Lanes;
 pub use stats::Stats;

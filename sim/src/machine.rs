@@ -5,6 +5,7 @@ use std::ops::Range;
 use bir_dialect::bir::space::Target;
 
 use crate::fault::{Fault, FaultKind, Run};
+use crate::hidden::Hidden;
 use crate::memory::Memory;
 use crate::simd::Lanes;
 use crate::tile::Tile;
@@ -76,6 +77,7 @@ pub(crate) struct Machine {
     pub(crate) target: Target,
     pub(crate) act: Accumulator,
     pub(crate) dve: Accumulator,
+    pub(crate) hidden: Hidden,
     pub(crate) scratch: Scratch,
     /// Names of the locations, for messages.
     pub(crate) names: Vec<String>,
@@ -96,6 +98,7 @@ impl Machine {
             target,
             act: Accumulator::new("activation"),
             dve: Accumulator::new("vector"),
+            hidden: Hidden::default(),
             scratch: Scratch::default(),
             names,
         }

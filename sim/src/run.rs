@@ -7,8 +7,9 @@ use bir_dialect::bir::space::Space;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Ir, Op};
 
+use crate::cores::{Core, run_all};
 use crate::fault::{Fault, FaultKind, Run};
-use crate::lower::{Bound, Inst, Location, LocationKind, Program, entry, lower};
+use crate::lower::{Bound, Inst, Location, LocationKind, Program, Regions, entries, lower};
 use crate::machine::Machine;
 use crate::memory::Memory;
 use crate::simd::Lanes;
@@ -87,10 +88,11 @@ pub struct Outcome {
 /// Values by name.
 pub type Inputs = BTreeMap<String, Tensor>;
 
-/// A function ready to run.
+/// A program ready to run: a function, or one for each core.
 pub struct Simulation<'a> {
     ir: &'a Ir,
-    program: Program,
+    programs: Vec<Program>,
+    regions: Regions,
     options: Options,
 }
 
@@ -107,13 +109,13 @@ pub fn run(ir: &Ir, inputs: &Inputs) -> Run<Outcome> {
 const PROGRESS: u64 = 1 << 12;
 
 impl<'a> Simulation<'a> {
-    /// Lowers the function of a file that has been verified.
+    /// Lowers the functions of a file that has been verified, one for each core of the program.
     ///
     /// # Errors
     ///
     /// If the file has no function to run, an op has no semantics, or locations pass the limit.
     pub fn new(ir: &'a Ir, options: Options) -> Run<Simulation<'a>> {
-        Simulation::of_function(ir, entry(ir)?, options)
+        Simulation::of_entries(ir, &entries(ir)?, options)
     }
 
     /// Lowers one function.
@@ -122,17 +124,31 @@ impl<'a> Simulation<'a> {
     ///
     /// If an op has no semantics, or locations pass the limit.
     pub fn of_function(ir: &'a Ir, function: Op, options: Options) -> Run<Simulation<'a>> {
-        let program = lower(ir, function, options.max_bytes)?;
+        Simulation::of_entries(ir, &[(0, function)], options)
+    }
+
+    fn of_entries(ir: &'a Ir, entries: &[(u32, Op)], options: Options) -> Run<Simulation<'a>> {
+        let (programs, regions) = lower(ir, entries, options.max_bytes)?;
         Ok(Simulation {
             ir,
-            program,
+            programs,
+            regions,
             options,
         })
     }
 
-    /// The locations the outside sees, in the order of the file.
+    /// Every location of every core, those that are shared once.
+    fn locations(&self) -> impl Iterator<Item = &Location> {
+        self.programs
+            .iter()
+            .flat_map(|program| &program.locations)
+            .filter(|location| !location.again)
+    }
+
+    /// The locations the outside sees, in the order of the file. In a program of several cores those
+    /// that are not shared are called `name@core`.
     pub fn ports(&self) -> impl Iterator<Item = Port> + '_ {
-        self.program.locations.iter().filter_map(|location| {
+        self.locations().filter_map(|location| {
             let kind = match location.kind {
                 LocationKind::Input => PortKind::Input,
                 LocationKind::Output => PortKind::Output,
@@ -154,34 +170,29 @@ impl<'a> Simulation<'a> {
     ///
     /// Whatever stops the run; see [`FaultKind`].
     pub fn run(&self, inputs: &Inputs, progress: &mut dyn FnMut(u64)) -> Run<Outcome> {
-        let program = &self.program;
-        let mut mem = Memory::new(&program.regions);
+        let mut mem = Memory::new(&self.regions);
         mem.checked = self.options.uninit == Uninit::Error;
         self.fill(&mut mem, inputs)?;
-        let names = program
-            .locations
+        let mut cores: Vec<Core<'_>> = self
+            .programs
             .iter()
-            .map(|location| location.name.clone())
+            .map(|program| {
+                let names = program.locations.iter();
+                let machine = Machine::new(
+                    Memory::new(&[]),
+                    program.registers,
+                    self.options.lanes,
+                    program.target,
+                    names.map(|location| location.name.clone()).collect(),
+                );
+                Core::new(program, machine)
+            })
             .collect();
-        let mut machine = Machine::new(
-            mem,
-            program.registers,
-            self.options.lanes,
-            program.target,
-            names,
-        );
-        let mut executed = vec![0u64; program.insts.len()];
-        let steps = execute(
-            program,
-            &mut machine,
-            self.options.max_steps,
-            &mut executed,
-            progress,
-        )?;
-        let outputs = self.outputs(&machine)?;
+        let mem = run_all(&mut cores, mem, self.options.max_steps, progress)?;
+        let outputs = self.outputs(&mem)?;
         Ok(Outcome {
             outputs,
-            stats: self.stats(&executed, steps),
+            stats: self.stats(&cores),
         })
     }
 
@@ -189,11 +200,11 @@ impl<'a> Simulation<'a> {
     fn fill(&self, mem: &mut Memory, inputs: &Inputs) -> Run<()> {
         let bad = |what: String| Fault::new(FaultKind::Input(what));
         if self.options.uninit == Uninit::Poison {
-            for location in &self.program.locations {
+            for location in self.locations() {
                 poison(mem, location);
             }
         }
-        for location in &self.program.locations {
+        for location in self.locations() {
             match location.kind {
                 LocationKind::Input | LocationKind::InOut => {
                     let name = &location.name;
@@ -231,16 +242,16 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    fn outputs(&self, machine: &Machine) -> Run<Vec<(String, Tensor)>> {
+    fn outputs(&self, mem: &Memory) -> Run<Vec<(String, Tensor)>> {
         let mut outputs = Vec::new();
-        for location in &self.program.locations {
+        for location in self.locations() {
             if !matches!(location.kind, LocationKind::Output | LocationKind::InOut) {
                 continue;
             }
             if self.options.uninit != Uninit::Zero {
-                written(&machine.mem, location)?;
+                written(mem, location)?;
             }
-            let bytes = machine.mem.bytes();
+            let bytes = mem.bytes();
             let home = &location.home;
             let mut out = Vec::with_capacity(location.bytes());
             for p in 0..home.partitions {
@@ -257,61 +268,122 @@ impl<'a> Simulation<'a> {
         Ok(outputs)
     }
 
-    fn stats(&self, executed: &[u64], steps: u64) -> Stats {
-        let mut stats = Stats {
-            steps,
-            ..Stats::default()
-        };
-        let program = &self.program;
-        for (at, &count) in executed.iter().enumerate().filter(|(_, count)| **count > 0) {
-            if let Inst::Run(task) = &program.insts[at] {
+    fn stats(&self, cores: &[Core<'_>]) -> Stats {
+        let mut stats = Stats::default();
+        for core in cores {
+            let program = core.program;
+            stats.steps += core.cursor.steps;
+            let executed = core.cursor.executed.iter().enumerate();
+            for (at, &count) in executed.filter(|(_, count)| **count > 0) {
+                let bytes = match &program.insts[at] {
+                    Inst::Run(task) => task.bytes(),
+                    Inst::Meet(_) => 0,
+                    _ => continue,
+                };
                 let engine = OpView::new(self.ir, program.ops[at]).engine();
                 let engine = engine.map_or("none", |engine| engine.name());
                 *stats
                     .executed
                     .entry((engine, program.codes[at].def().name))
                     .or_default() += count;
-                *stats.bytes.entry(engine).or_default() += count.saturating_mul(task.bytes());
+                *stats.bytes.entry(engine).or_default() += count.saturating_mul(bytes);
             }
-        }
-        for location in &program.locations {
-            let row = location.home.row as u64;
-            let placed = location.home.pitch != location.home.row;
-            let total = match location.space {
-                Space::Dram => &mut stats.dram_bytes,
-                Space::Sbuf => &mut stats.sbuf_bytes,
-                Space::Psum => &mut stats.psum_bytes,
-            };
-            if placed {
-                let region = location.home.region;
-                let start = location.home.start - self.region_start(region);
-                *total = (*total).max((start % location.home.pitch) as u64 + row);
-            } else {
-                *total += row;
+            // Each core has scratchpads of its own.
+            let (mut sbuf, mut psum) = (0, 0);
+            for location in program.locations.iter().filter(|location| !location.again) {
+                let row = location.home.row as u64;
+                let placed = location.home.pitch != location.home.row;
+                let total = match location.space {
+                    Space::Dram => &mut stats.dram_bytes,
+                    Space::Sbuf => &mut sbuf,
+                    Space::Psum => &mut psum,
+                };
+                if placed {
+                    let region = location.home.region;
+                    let start = location.home.start - self.region_start(region);
+                    *total = (*total).max((start % location.home.pitch) as u64 + row);
+                } else {
+                    *total += row;
+                }
             }
+            stats.sbuf_bytes = stats.sbuf_bytes.max(sbuf);
+            stats.psum_bytes = stats.psum_bytes.max(psum);
         }
         stats
     }
 
     fn region_start(&self, region: usize) -> usize {
         Memory::arena_bytes(
-            self.program.regions[..region]
+            self.regions[..region]
                 .iter()
                 .map(|&(bytes, _)| bytes as u64),
         ) as usize
     }
 }
 
-/// The run itself; the number of steps.
+/// Why a core does not go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stopped {
+    /// Its function has ended.
+    AtEnd,
+    /// It waits for other cores.
+    AtMeeting,
+}
+
+/// How far a core has come.
+pub(crate) struct Cursor {
+    pc: usize,
+    steps: u64,
+    /// How often each instruction was executed.
+    executed: Vec<u64>,
+}
+
+impl Cursor {
+    /// At the start of a program.
+    pub(crate) fn new(program: &Program) -> Cursor {
+        Cursor {
+            pc: 0,
+            steps: 0,
+            executed: vec![0; program.insts.len()],
+        }
+    }
+
+    /// The instruction it is at.
+    pub(crate) fn at(&self) -> usize {
+        self.pc
+    }
+
+    /// Goes on behind the meeting it waits at.
+    pub(crate) fn pass(&mut self) {
+        self.pc += 1;
+    }
+
+    /// Runs until the function ends or the core has to wait.
+    pub(crate) fn run(
+        &mut self,
+        program: &Program,
+        m: &mut Machine,
+        max_steps: u64,
+        progress: &mut dyn FnMut(u64),
+    ) -> Run<Stopped> {
+        execute(program, m, self, max_steps, progress)
+    }
+}
+
+/// The run itself.
 fn execute(
     program: &Program,
     m: &mut Machine,
+    cursor: &mut Cursor,
     max_steps: u64,
-    executed: &mut [u64],
     progress: &mut dyn FnMut(u64),
-) -> Run<u64> {
-    let mut pc = 0usize;
-    let mut steps = 0u64;
+) -> Run<Stopped> {
+    let Cursor {
+        pc: resume,
+        steps: done,
+        executed,
+    } = cursor;
+    let (mut pc, mut steps) = (*resume, *done);
     let value = |m: &Machine, bound: Bound| match bound {
         Bound::Number(number) => number,
         Bound::Register(slot) => i64::from(m.regs[slot as usize] as i32),
@@ -371,7 +443,13 @@ fn execute(
                 let taken = m.regs[register as usize] as u32 != 0;
                 pc = if taken { other } else { zero } as usize;
             }
-            Inst::Stop => return Ok(steps),
+            Inst::Stop | Inst::Meet(_) => {
+                (*resume, *done) = (pc, steps);
+                return Ok(match &program.insts[pc] {
+                    Inst::Stop => Stopped::AtEnd,
+                    _ => Stopped::AtMeeting,
+                });
+            }
             Inst::Nothing => pc += 1,
         }
     }

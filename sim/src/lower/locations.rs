@@ -14,7 +14,7 @@ use crate::fault::{Fault, FaultKind, Run, malformed};
 use crate::memory::Memory;
 use crate::tile::Home;
 
-use super::Lowering;
+use super::{Lowering, Regions};
 
 /// What a location is to the outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +36,12 @@ pub(crate) struct Location {
     pub(crate) dims: Vec<u64>,
     pub(crate) kind: Kind,
     pub(crate) home: Home,
+    /// Whether other cores have it by the same name.
+    pub(crate) shared: bool,
+    /// Whether its bytes are those of a location listed already, on another core.
+    pub(crate) again: bool,
+    /// Where its bytes live on another core.
+    remote: Option<String>,
     /// Hex digits of a constant's elements, or of one of them.
     pub(crate) value: Option<bir_dialect::ir::Str>,
 }
@@ -53,10 +59,31 @@ struct Plan {
     psum: bool,
 }
 
+/// What the cores of a program have in common: the arena, and the buffers they share by name.
+#[derive(Default)]
+pub(crate) struct Arena {
+    /// The regions there are so far.
+    pub(crate) regions: Regions,
+    /// Bytes of all regions.
+    bytes: usize,
+    /// Bytes of all locations.
+    total: u128,
+    /// Locations that are `space = shared`, as the first core that has one declares it.
+    shared: HashMap<String, Location>,
+    /// Where every other location of a program of several cores lies, by its name and core.
+    local: HashMap<String, Location>,
+}
+
 impl Lowering<'_> {
-    /// Gives every location of a function its home; the regions there are.
-    pub(super) fn place_locations(&mut self, func: Op, max_bytes: u64) -> Run<Vec<(usize, bool)>> {
+    /// Gives every location of a function its home, in regions added to the arena.
+    pub(super) fn place_locations(
+        &mut self,
+        func: Op,
+        max_bytes: u64,
+        arena: &mut Arena,
+    ) -> Run<()> {
         let ir = self.ir;
+        let several = self.cores.len() > 1;
         let mut plans: Vec<Plan> = Vec::new();
         let mut shared: HashMap<Space, usize> = HashMap::new();
         let mut by_name: HashMap<String, usize> = HashMap::new();
@@ -64,7 +91,7 @@ impl Lowering<'_> {
         let allocs = ir
             .walk_op(func)
             .filter(|&op| OpCode::of(ir, op) == Some(OpCode::Alloc));
-        let mut total = 0u128;
+        let mut total = arena.total;
         for op in allocs {
             let view = OpView::new(ir, op);
             let Some(value) = ir.result(op) else { continue };
@@ -75,6 +102,26 @@ impl Lowering<'_> {
                 || format!("{}", self.locations.len()),
                 |name| ir.ctx.text(name).to_owned(),
             );
+            let shares = several && view.word("space") == Some("shared");
+            let number = self.locations.len();
+            if shares && let Some(known) = arena.shared.get(&name) {
+                let same = known.dtype == mem.dtype
+                    && known.dims[..] == mem.dims[..]
+                    && known.space == mem.space;
+                if !same {
+                    return Err(malformed(format!(
+                        "`%{name}` is shared, but is another buffer on an earlier core"
+                    ))
+                    .at(op, "alloc"));
+                }
+                let mut location = known.clone();
+                location.op = op;
+                location.again = true;
+                by_name.insert(name, number);
+                self.by_value.insert(value, number);
+                self.locations.push(location);
+                continue;
+            }
             let partitions = u128::from(mem.partitions());
             let row = mem
                 .free_dims()
@@ -148,7 +195,6 @@ impl Lowering<'_> {
                     }
                 }
             }
-            let number = self.locations.len();
             if let Some(AttrView::Symbol(other)) =
                 ir.attr(op, "must_alias").map(|attr| ir.ctx.attr(attr))
                 && at.is_none()
@@ -157,9 +203,22 @@ impl Lowering<'_> {
             }
             by_name.insert(name.clone(), number);
             self.by_value.insert(value, number);
+            let remote = ir
+                .attr(op, "remote_target")
+                .and_then(|attr| ir.ctx.attr_str(attr))
+                .filter(|_| several)
+                .map(str::to_owned);
             self.locations.push(Location {
                 op,
-                name,
+                // A program of several cores has as many `%x`.
+                name: if several && !shares {
+                    format!("{name}@{}", self.core)
+                } else {
+                    name
+                },
+                shared: shares,
+                again: false,
+                remote,
                 space: mem.space,
                 dtype: mem.dtype,
                 dims: mem.dims.to_vec(),
@@ -180,7 +239,40 @@ impl Lowering<'_> {
             });
         }
         self.join_aliases(&mut plans, &aliases, &by_name)?;
-        self.settle(plans, max_bytes)
+        arena.total = total;
+        self.settle(plans, max_bytes, arena)
+    }
+
+    /// Locations whose bytes live on another core lie where that one's do.
+    pub(super) fn place_remote(&mut self, arena: &Arena) -> Run<()> {
+        for location in &mut self.locations {
+            let Some(target) = &location.remote else {
+                continue;
+            };
+            let target = target.trim_start_matches(['@', '%']);
+            let other = self.cores.iter().find(|&&core| core != self.core);
+            let full = match other {
+                Some(other) if self.cores.len() == 2 && !target.contains('@') => {
+                    format!("{target}@{other}")
+                }
+                _ => target.to_owned(),
+            };
+            let name = location.name.clone();
+            let bad = |what: String| {
+                malformed(format!("the bytes of `%{name}` live at `{full}`, {what}"))
+                    .at(location.op, "alloc")
+            };
+            let Some(there) = arena.local.get(&full) else {
+                return Err(bad("which no core of the program has".to_owned()));
+            };
+            let (here, home) = (&location.home, &there.home);
+            if (here.partitions, here.row) != (home.partitions, home.row) {
+                return Err(bad("which is of another size".to_owned()));
+            }
+            location.home = *home;
+            location.again = true;
+        }
+        Ok(())
     }
 
     /// Locations that must alias share the region of one of them.
@@ -200,13 +292,21 @@ impl Lowering<'_> {
                     ))
                     .at(op, "alloc"));
                 };
+                if self.locations[other].again {
+                    let op = self.locations[*number].op;
+                    return Err(malformed(format!(
+                        "it must alias `%{}`, whose bytes another core has",
+                        self.locations[other].name
+                    ))
+                    .at(op, "alloc"));
+                }
                 let (to, from) = (self.locations[other].home, self.locations[*number].home);
                 if to.region != from.region {
                     plans[to.region].bytes = plans[to.region].bytes.max(plans[from.region].bytes);
                     plans[from.region].bytes = 0;
                     let region = from.region;
                     for location in &mut self.locations {
-                        if location.home.region == region {
+                        if location.home.region == region && !location.again {
                             location.home.region = to.region;
                             location.home.start = to.start;
                         }
@@ -218,28 +318,41 @@ impl Lowering<'_> {
     }
 
     /// Turns offsets within regions into offsets in the arena.
-    fn settle(&mut self, plans: Vec<Plan>, max_bytes: u64) -> Run<Vec<(usize, bool)>> {
-        let total = Memory::arena_bytes(plans.iter().map(|plan| plan.bytes));
+    fn settle(&mut self, plans: Vec<Plan>, max_bytes: u64, arena: &mut Arena) -> Run<()> {
+        let added = Memory::arena_bytes(plans.iter().map(|plan| plan.bytes));
+        let total = added + arena.bytes as u128;
+        let count = (arena.regions.len() + plans.len()) as u128;
+        let cores = self.cores.len() as u128;
         // The scratchpads themselves are no memory the program asked for.
-        let limit =
-            u128::from(max_bytes) + (u128::from(PARTITIONS) << 19) + (plans.len() as u128) * 64;
+        let limit = u128::from(max_bytes) + (u128::from(PARTITIONS) << 19) * cores + count * 64;
         if total > limit {
             return Err(Fault::new(FaultKind::Program(format!(
                 "the program needs {total} bytes, more than the limit of {max_bytes} (--max-bytes)"
             ))));
         }
         let mut starts = Vec::with_capacity(plans.len());
-        let mut next = 0u128;
+        let mut next = arena.bytes as u128;
         for plan in &plans {
             starts.push(next as usize);
             next += Memory::arena_bytes([plan.bytes]);
         }
-        for location in &mut self.locations {
+        for location in self.locations.iter_mut().filter(|location| !location.again) {
             location.home.start += starts[location.home.region];
+            location.home.region += arena.regions.len();
+            let known = if location.shared {
+                &mut arena.shared
+            } else {
+                &mut arena.local
+            };
+            if self.cores.len() > 1 {
+                known.insert(location.name.clone(), location.clone());
+            }
         }
-        Ok(plans
+        arena.bytes = next as usize;
+        let regions = plans
             .into_iter()
-            .map(|plan| (plan.bytes as usize, plan.psum))
-            .collect())
+            .map(|plan| (plan.bytes as usize, plan.psum));
+        arena.regions.extend(regions);
+        Ok(())
     }
 }

@@ -13,11 +13,12 @@ use bir_dialect::bir::view::{OpView, RoleView};
 use bir_dialect::ir::{Block, Ir, Op, Region, Value, Visit};
 use hashbrown::HashMap;
 
+use crate::cores::Meeting;
 use crate::fault::{Fault, FaultKind, Run, malformed};
 use crate::machine::Machine;
 use crate::ops::{Semantics, semantics};
 
-pub(crate) use locations::{Kind as LocationKind, Location};
+pub(crate) use locations::{Arena, Kind as LocationKind, Location};
 pub(crate) use site::{Scalar, Site, is_arithmetic};
 
 /// An instruction ready to run.
@@ -69,6 +70,8 @@ pub(crate) enum Inst {
     },
     /// The end of the function.
     Stop,
+    /// Waits for other cores, and exchanges data with them.
+    Meet(Box<Meeting>),
     /// An op with no effect on values when instructions run in order.
     Nothing,
 }
@@ -80,10 +83,10 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
     pub(crate) codes: Vec<OpCode>,
     pub(crate) locations: Vec<Location>,
-    /// Bytes and kind of each region.
-    pub(crate) regions: Vec<(usize, bool)>,
     pub(crate) registers: usize,
     pub(crate) target: Target,
+    /// The core it runs on.
+    pub(crate) core: u32,
 }
 
 /// What is known while the function is lowered.
@@ -94,41 +97,70 @@ pub(crate) struct Lowering<'a> {
     slots: HashMap<Value, u32>,
     registers: u32,
     pub(crate) target: Target,
+    /// The core it is for, and all cores of the program in ascending order.
+    pub(crate) core: u32,
+    pub(crate) cores: &'a [u32],
 }
 
-/// The function of a file that is run: its only one, or `main`.
-pub fn entry(ir: &Ir) -> Run<Op> {
+/// The functions of a file that are run, with the core each runs on, in ascending order: of every
+/// module its only one, or `main`.
+///
+/// # Errors
+///
+/// If a module has no function to run, or two modules are for one core.
+pub fn entries(ir: &Ir) -> Run<Vec<(u32, Op)>> {
     let program = |what: String| Fault::new(FaultKind::Program(what));
-    let mut modules = 0;
-    let mut functions: Vec<Op> = Vec::new();
+    let mut modules: Vec<(Option<Op>, Vec<Op>)> = Vec::new();
     for visit in ir.walk() {
         if let Visit::Enter(op) = visit {
             match OpCode::of(ir, op) {
-                Some(OpCode::Module) => modules += 1,
-                Some(OpCode::Func) => functions.push(op),
+                Some(OpCode::Module) => modules.push((Some(op), Vec::new())),
+                Some(OpCode::Func) => match modules.last_mut() {
+                    Some((_, functions)) => functions.push(op),
+                    None => modules.push((None, vec![op])),
+                },
                 _ => {}
             }
         }
     }
-    if modules > 1 {
-        return Err(program(format!(
-            "the program has {modules} modules, one per core; several cores are not simulated yet"
-        )));
+    if modules.is_empty() {
+        return Err(program("the file has no function to run".to_owned()));
     }
     let named_main = |op: &Op| {
         bir_dialect::bir::program::symbol_name(ir, *op)
             .is_some_and(|name| ir.ctx.text(name) == "main")
     };
-    match functions.as_slice() {
-        [] => Err(program("the file has no function to run".to_owned())),
-        [only] => Ok(*only),
-        several => several.iter().copied().find(named_main).ok_or_else(|| {
-            program(format!(
-                "the file has {} functions and none of them is `main`",
-                several.len()
-            ))
-        }),
+    let several = modules.len() > 1;
+    let mut entries: Vec<(u32, Op)> = Vec::with_capacity(modules.len());
+    for (position, (module, functions)) in modules.into_iter().enumerate() {
+        let core = module
+            .and_then(|module| OpView::new(ir, module).int("core"))
+            .and_then(|core| u32::try_from(core).ok())
+            .unwrap_or(position as u32);
+        let place = if several {
+            format!("the module of core {core}")
+        } else {
+            "the file".to_owned()
+        };
+        let function = match functions.as_slice() {
+            [] => return Err(program(format!("{place} has no function to run"))),
+            [only] => *only,
+            several => several.iter().copied().find(named_main).ok_or_else(|| {
+                program(format!(
+                    "{place} has {} functions and none of them is `main`",
+                    several.len()
+                ))
+            })?,
+        };
+        if entries.iter().any(|&(other, _)| other == core) {
+            return Err(program(format!(
+                "the program has two modules for core {core}"
+            )));
+        }
+        entries.push((core, function));
     }
+    entries.sort_by_key(|&(core, _)| core);
+    Ok(entries)
 }
 
 impl Lowering<'_> {
@@ -168,26 +200,50 @@ enum Pending {
     CloseWhile { op: Op, test: usize },
 }
 
-/// Lowers a function.
-pub(crate) fn lower(ir: &Ir, func: Op, max_bytes: u64) -> Run<Program> {
-    let target = target_of(ir, func);
-    let mut lowering = Lowering {
-        ir,
-        locations: Vec::new(),
-        by_value: HashMap::new(),
-        slots: HashMap::new(),
-        registers: 0,
-        target,
-    };
-    let regions = lowering.place_locations(func, max_bytes)?;
+/// Bytes of each region of memory, and whether it is PSUM.
+pub(crate) type Regions = Vec<(usize, bool)>;
+
+/// Lowers the functions of a program, each with the core it runs on; and the regions of memory.
+pub(crate) fn lower(
+    ir: &Ir,
+    entries: &[(u32, Op)],
+    max_bytes: u64,
+) -> Run<(Vec<Program>, Regions)> {
+    let cores: Vec<u32> = entries.iter().map(|&(core, _)| core).collect();
+    let mut arena = Arena::default();
+    let mut lowerings = Vec::with_capacity(entries.len());
+    for &(core, func) in entries {
+        let mut lowering = Lowering {
+            ir,
+            locations: Vec::new(),
+            by_value: HashMap::new(),
+            slots: HashMap::new(),
+            registers: 0,
+            target: target_of(ir, func),
+            core,
+            cores: &cores,
+        };
+        lowering.place_locations(func, max_bytes, &mut arena)?;
+        lowerings.push(lowering);
+    }
+    let mut programs = Vec::with_capacity(entries.len());
+    for (mut lowering, &(_, func)) in lowerings.into_iter().zip(entries) {
+        lowering.place_remote(&arena)?;
+        programs.push(lower_function(lowering, func)?);
+    }
+    Ok((programs, arena.regions))
+}
+
+fn lower_function(mut lowering: Lowering<'_>, func: Op) -> Run<Program> {
+    let ir = lowering.ir;
     let mut program = Program {
         insts: Vec::new(),
         ops: Vec::new(),
         codes: Vec::new(),
         locations: Vec::new(),
-        regions,
         registers: 0,
-        target,
+        target: lowering.target,
+        core: lowering.core,
     };
     // Registers may be used in blocks that stand before their definition in the text.
     for op in ir.walk_op(func) {
@@ -321,6 +377,13 @@ fn region_insts(
             Semantics::Task(lower) => {
                 let task = lower(&Site::new(lowering, op)).map_err(at_op)?;
                 emit(program, Inst::Run(task), op, code);
+            }
+            Semantics::Meet(lower) => {
+                let inst = match lower(&Site::new(lowering, op)).map_err(at_op)? {
+                    Some(meeting) => Inst::Meet(Box::new(meeting)),
+                    None => Inst::Nothing,
+                };
+                emit(program, inst, op, code);
             }
             Semantics::Nothing => {
                 emit(program, Inst::Nothing, op, code);

@@ -52,6 +52,21 @@ impl<'a> Site<'a> {
         self.lowering.target
     }
 
+    /// The op's mnemonic.
+    pub(crate) fn name(&self) -> &'static str {
+        self.view.def().map_or("unknown", |def| def.name)
+    }
+
+    /// The core it is executed on.
+    pub(crate) fn core(&self) -> u32 {
+        self.lowering.core
+    }
+
+    /// The cores of the program, in ascending order.
+    pub(crate) fn cores(&self) -> &'a [u32] {
+        self.lowering.cores
+    }
+
     /// The engine that executes it.
     pub(crate) fn engine(&self) -> Option<Engine> {
         self.view.engine()
@@ -74,6 +89,16 @@ impl<'a> Site<'a> {
             RoleView::Operand(operand) => self.resolve(role, operand).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// The tiles in a variadic role.
+    pub(crate) fn tiles(&self, role: &str) -> Run<Vec<Tile>> {
+        let number = self.view.def().and_then(|def| def.find_role(role));
+        self.ir
+            .operand_ids(self.op)
+            .filter(|&operand| Some(usize::from(self.ir.operand(operand).role)) == number)
+            .map(|operand| self.resolve(role, operand))
+            .collect()
     }
 
     /// The number or tile in a role, if anything stands there.
@@ -163,6 +188,26 @@ impl<'a> Site<'a> {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// The lists of integers of an attribute.
+    pub(crate) fn lists(&self, attr: &str) -> Vec<Vec<u32>> {
+        let ctx = &self.ir.ctx;
+        let Some(AttrView::Array(lists)) = self.ir.attr(self.op, attr).map(|attr| ctx.attr(attr))
+        else {
+            return Vec::new();
+        };
+        lists
+            .iter()
+            .filter_map(|list| match ctx.attr(list) {
+                AttrView::Array(list) => Some(
+                    list.iter()
+                        .filter_map(|attr| u32::try_from(ctx.attr_int(attr)?).ok())
+                        .collect(),
+                ),
+                _ => None,
+            })
+            .collect()
     }
 
     /// The `[step, count]` pairs of a pattern attribute.

@@ -16,7 +16,7 @@ use crate::tile::Tile;
 use super::movement::volume;
 
 /// Whether to add to what the destination holds.
-enum Mode {
+pub(super) enum Mode {
     Overwrite,
     Add,
     /// Adds unless the index has its first value.
@@ -24,6 +24,37 @@ enum Mode {
         index: u32,
         first: Bound,
     },
+}
+
+impl Mode {
+    /// What `accumulate` says.
+    pub(super) fn of(site: &Site<'_>) -> Run<Mode> {
+        let accumulate = Accumulate::get(&site.ir.ctx, site.ir.attr(site.op, "accumulate"))
+            .ok_or_else(|| malformed("`accumulate` is none it knows"))?;
+        Ok(match accumulate {
+            Accumulate::No => Mode::Overwrite,
+            Accumulate::Yes => Mode::Add,
+            Accumulate::UnlessFirst(number) => Mode::AddUnless {
+                index: site.index_slot(number)?,
+                first: first_of(site, number)?,
+            },
+        })
+    }
+
+    /// Whether it adds now.
+    pub(super) fn adds(&self, m: &Machine) -> bool {
+        match self {
+            Mode::Overwrite => false,
+            Mode::Add => true,
+            Mode::AddUnless { index, first } => {
+                let first = match first {
+                    Bound::Number(number) => *number,
+                    Bound::Register(slot) => i64::from(m.regs[*slot as usize] as i32),
+                };
+                m.regs[*index as usize] != first
+            }
+        }
+    }
 }
 
 struct Matmult {
@@ -35,7 +66,8 @@ struct Matmult {
     shape: (usize, usize, usize),
 }
 
-fn write(
+/// Writes the product that lies in `scratch.out`, or adds it to what is there.
+pub(super) fn write(
     m: &mut Machine,
     dst: &Tile,
     to: usize,
@@ -124,17 +156,7 @@ impl Task for Matmult {
         } = self;
         let to = m.at(dst)?;
         let (a_at, b_at) = (m.source(stationary)?, m.source(moving)?);
-        let adds = match mode {
-            Mode::Overwrite => false,
-            Mode::Add => true,
-            Mode::AddUnless { index, first } => {
-                let first = match first {
-                    Bound::Number(number) => *number,
-                    Bound::Register(slot) => i64::from(m.regs[*slot as usize] as i32),
-                };
-                m.regs[*index as usize] != first
-            }
-        };
+        let adds = mode.adds(m);
         let Machine {
             mem,
             scratch,
@@ -262,21 +284,11 @@ pub(super) fn matmult(site: &Site<'_>) -> Run<Box<dyn Task>> {
             moving,
         }));
     }
-    let accumulate = Accumulate::get(&site.ir.ctx, site.ir.attr(site.op, "accumulate"))
-        .ok_or_else(|| malformed("`accumulate` is none it knows"))?;
-    let mode = match accumulate {
-        Accumulate::No => Mode::Overwrite,
-        Accumulate::Yes => Mode::Add,
-        Accumulate::UnlessFirst(number) => Mode::AddUnless {
-            index: site.index_slot(number)?,
-            first: first_of(site, number)?,
-        },
-    };
     Ok(Box::new(Matmult {
         dst,
         stationary,
         moving,
-        mode,
+        mode: Mode::of(site)?,
         shape,
     }))
 }

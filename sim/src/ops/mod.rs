@@ -1,21 +1,33 @@
 //! The semantics of every op, one entry each.
 //!
 //! [`semantics`] is the table: a match over all [`OpCode`]s, so an op without an entry does not
-//! compile. Ops that have no semantics yet are the list [`NOT_YET`] and fail by name.
+//! compile. `custom_op` and `inline_asm` have none, for good, and fail by name.
 
 mod accumulate;
 mod chain;
+mod chance;
+mod collectives;
 mod control;
 mod dma;
+mod dma_compute;
 mod fill;
+mod gather;
 mod matrix;
 mod movement;
+mod mx;
+mod partitions;
 mod reduce;
+mod rowwise;
 mod select;
+mod sequence;
+mod sorting;
 mod statistics;
+
+pub(crate) use collectives::{Exchange, Parcel};
 
 use bir_dialect::bir::ops::OpCode;
 
+use crate::cores::Meeting;
 use crate::fault::Run;
 use crate::lower::{Site, Task};
 
@@ -23,6 +35,8 @@ use crate::lower::{Site, Task};
 pub(crate) enum Semantics {
     /// By the task this makes.
     Task(fn(&Site<'_>) -> Run<Box<dyn Task>>),
+    /// By an exchange with other cores; nothing where there are none to meet.
+    Meet(fn(&Site<'_>) -> Run<Option<Meeting>>),
     /// Loops, branches, returns: the flat program itself.
     Control,
     /// Declarations.
@@ -33,46 +47,12 @@ pub(crate) enum Semantics {
     Refused(&'static str),
 }
 
-/// Ops that have no semantics yet.
-pub const NOT_YET: &[OpCode] = &[
-    OpCode::Activate2,
-    OpCode::TensorScalarCache,
-    OpCode::Exponential,
-    OpCode::Dropout,
-    OpCode::TensorPartitionReduce,
-    OpCode::TensorScalarReduce,
-    OpCode::TensorScalarCumulative,
-    OpCode::FindIndex8,
-    OpCode::MatchReplace8,
-    OpCode::Topk,
-    OpCode::TensorCopyDynamicSrc,
-    OpCode::TensorCopyDynamicDst,
-    OpCode::StreamShuffle,
-    OpCode::PermuteImplicitReduceAdd,
-    OpCode::TensorGather,
-    OpCode::TensorScatter,
-    OpCode::DmaTranspose,
-    OpCode::DmaCompute,
-    OpCode::DmaScatterAdd,
-    OpCode::DmaGatherAdd,
-    OpCode::GpsimdSb2sb,
-    OpCode::LocalGather,
-    OpCode::NGather,
-    OpCode::SequenceBounds,
-    OpCode::NonzeroWithCount,
-    OpCode::Rng,
-    OpCode::Rand2,
-    OpCode::SetRngSeed,
-    OpCode::RandSetState,
-    OpCode::RandGetState,
-    OpCode::MatmultSparse,
-    OpCode::MatmultMx,
-    OpCode::QuantizeMx,
-];
-
-const LATER: &str = "its semantics are not written yet";
 const OPAQUE: &str = "nobody but its author knows what it does";
-const CORES: &str = "it exchanges data between cores, which are not simulated yet";
+
+/// Whether an op can be executed. Two cannot: what they do is written nowhere.
+pub fn executes(code: OpCode) -> bool {
+    !matches!(semantics(code), Semantics::Refused(_))
+}
 
 /// How an op is executed.
 pub(crate) fn semantics(code: OpCode) -> Semantics {
@@ -117,7 +97,6 @@ pub(crate) fn semantics(code: OpCode) -> Semantics {
         OpCode::EventSemaphore
         | OpCode::SemaphoreRangeClear
         | OpCode::AllEngineBarrier
-        | OpCode::CoreBarrier
         | OpCode::Drain
         | OpCode::Nop
         | OpCode::Notify
@@ -127,51 +106,49 @@ pub(crate) fn semantics(code: OpCode) -> Semantics {
         | OpCode::LoadActivationTable
         | OpCode::DevicePrint => Nothing,
         OpCode::CustomOp | OpCode::InlineAsm => Refused(OPAQUE),
-        OpCode::Activate2
-        | OpCode::TensorScalarCache
-        | OpCode::Exponential
-        | OpCode::Dropout
-        | OpCode::TensorPartitionReduce
-        | OpCode::TensorScalarReduce
-        | OpCode::TensorScalarCumulative
-        | OpCode::FindIndex8
-        | OpCode::MatchReplace8
-        | OpCode::Topk
-        | OpCode::TensorCopyDynamicSrc
-        | OpCode::TensorCopyDynamicDst
-        | OpCode::StreamShuffle
-        | OpCode::PermuteImplicitReduceAdd
-        | OpCode::TensorGather
-        | OpCode::TensorScatter
-        | OpCode::DmaTranspose
-        | OpCode::DmaCompute
-        | OpCode::DmaScatterAdd
-        | OpCode::DmaGatherAdd
-        | OpCode::GpsimdSb2sb
-        | OpCode::LocalGather
-        | OpCode::NGather
-        | OpCode::SequenceBounds
-        | OpCode::NonzeroWithCount
-        | OpCode::Rng
-        | OpCode::Rand2
-        | OpCode::SetRngSeed
-        | OpCode::RandSetState
-        | OpCode::RandGetState
-        | OpCode::MatmultSparse
-        | OpCode::MatmultMx
-        | OpCode::QuantizeMx => Refused(LATER),
-        OpCode::AllReduce
-        | OpCode::AllGather
-        | OpCode::AllGatherV
-        | OpCode::ReduceScatter
-        | OpCode::AllToAll
-        | OpCode::AllToAllV
-        | OpCode::CollectivePermute
-        | OpCode::CollectivePermuteImplicit
-        | OpCode::CollectivePermuteImplicitReduce
-        | OpCode::Sendrecv
-        | OpCode::RankId
-        | OpCode::ProcessingRankId
-        | OpCode::CoreId => Refused(CORES),
+        OpCode::Activate2 => Task(rowwise::activate2),
+        OpCode::TensorScalarCache => Task(rowwise::tensor_scalar_cache),
+        OpCode::Exponential => Task(rowwise::exponential),
+        OpCode::TensorScalarReduce => Task(rowwise::tensor_scalar_reduce),
+        OpCode::TensorScalarCumulative => Task(rowwise::tensor_scalar_cumulative),
+        OpCode::TensorPartitionReduce => Task(partitions::tensor_partition_reduce),
+        OpCode::StreamShuffle => Task(partitions::stream_shuffle),
+        OpCode::PermuteImplicitReduceAdd => Task(partitions::permute_implicit_reduce_add),
+        OpCode::FindIndex8 => Task(sorting::find_index8),
+        OpCode::MatchReplace8 => Task(sorting::match_replace8),
+        OpCode::Topk => Task(sorting::topk),
+        OpCode::TensorCopyDynamicSrc => Task(gather::copy_dynamic_src),
+        OpCode::TensorCopyDynamicDst => Task(gather::copy_dynamic_dst),
+        OpCode::TensorGather => Task(gather::tensor_gather),
+        OpCode::TensorScatter => Task(gather::tensor_scatter),
+        OpCode::LocalGather => Task(gather::local_gather),
+        OpCode::NGather => Task(gather::n_gather),
+        OpCode::SequenceBounds => Task(sequence::sequence_bounds),
+        OpCode::NonzeroWithCount => Task(sequence::nonzero_with_count),
+        OpCode::DmaTranspose => Task(dma_compute::dma_transpose),
+        OpCode::DmaCompute => Task(dma_compute::dma_compute),
+        OpCode::DmaScatterAdd | OpCode::DmaGatherAdd => Task(dma::indexed_add),
+        OpCode::GpsimdSb2sb => Task(dma::transfer),
+        OpCode::Rng => Task(chance::rng),
+        OpCode::Rand2 => Task(chance::rand2),
+        OpCode::Dropout => Task(chance::dropout),
+        OpCode::SetRngSeed => Task(chance::set_rng_seed),
+        OpCode::RandSetState => Task(chance::rand_set_state),
+        OpCode::RandGetState => Task(chance::rand_get_state),
+        OpCode::MatmultSparse => Task(mx::matmult_sparse),
+        OpCode::MatmultMx => Task(mx::matmult_mx),
+        OpCode::QuantizeMx => Task(mx::quantize_mx),
+        OpCode::AllReduce => Meet(collectives::all_reduce),
+        OpCode::AllGather => Meet(collectives::all_gather),
+        OpCode::AllGatherV | OpCode::AllToAllV => Meet(collectives::varied),
+        OpCode::ReduceScatter => Meet(collectives::reduce_scatter),
+        OpCode::AllToAll => Meet(collectives::all_to_all),
+        OpCode::CollectivePermute => Meet(collectives::permute),
+        OpCode::CollectivePermuteImplicit => Meet(collectives::ring),
+        OpCode::CollectivePermuteImplicitReduce => Meet(collectives::ring_reduce),
+        OpCode::Sendrecv => Meet(collectives::sendrecv),
+        OpCode::CoreBarrier => Meet(collectives::core_barrier),
+        OpCode::RankId | OpCode::CoreId => Task(collectives::rank),
+        OpCode::ProcessingRankId => Task(collectives::processing_rank),
     }
 }

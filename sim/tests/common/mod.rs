@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bir_dialect::bir::num::{DType, from_f32, from_f64, store_bits, to_f32};
 use bir_dialect::bir::program::new_ir;
-use bir_dialect::bir::verify::{VerifyOptions, verify};
+use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
 use bir_dialect::ir::Ir;
 use bir_dialect::text::diag::Diagnostics;
 use bir_dialect::text::{ParseOptions, parse};
@@ -31,6 +31,45 @@ pub fn program(target: &str, body: &str) -> Ir {
     let messages: Vec<&str> = diags.iter().map(|d| d.message.as_str()).collect();
     assert!(!diags.has_errors(), "{text}\n{messages:?}");
     ir
+}
+
+/// Reads a function's body, on `trn3`, without verifying it.
+pub fn unverified(body: &str) -> Ir {
+    let text =
+        format!("bir.module @t {{target = \"trn3\"}} {{\n bir.func @main {{\n{body}\n }}\n}}\n");
+    let mut ir = new_ir();
+    let mut diags = Diagnostics::new();
+    parse(
+        &text,
+        0..text.len(),
+        &mut ir,
+        ParseOptions::default(),
+        &mut diags,
+    );
+    let messages: Vec<&str> = diags.iter().map(|d| d.message.as_str()).collect();
+    assert!(!diags.has_errors(), "{text}\n{messages:?}");
+    ir
+}
+
+/// What the verifier says about a body on `trn2`.
+pub fn findings(body: &str) -> Vec<String> {
+    let text =
+        format!("bir.module @t {{target = \"trn2\"}} {{\n bir.func @main {{\n{body}\n }}\n}}\n");
+    let mut ir = new_ir();
+    let mut diags = Diagnostics::new();
+    parse(
+        &text,
+        0..text.len(),
+        &mut ir,
+        ParseOptions::default(),
+        &mut diags,
+    );
+    let options = VerifyOptions {
+        level: Level::Full,
+        ..VerifyOptions::default()
+    };
+    verify(&ir, options, &mut diags);
+    diags.iter().map(|d| d.message.clone()).collect()
 }
 
 /// A tensor of these f32 values, converted.

@@ -638,7 +638,7 @@ fn is_read(ir: &Ir, op: Op, code: OpCode, entry: &OperandDef) -> bool {
         Kind::In | Kind::Imm(_) => true,
         Kind::InOut => match code {
             OpCode::CopyPredicated | OpCode::DmaScatterAdd | OpCode::DmaGatherAdd => true,
-            OpCode::AllGatherV | OpCode::AllToAllV => true,
+            OpCode::AllGatherV | OpCode::AllToAllV => entry.name == "metadata",
             // The others leave what they do not write, which may stay undefined.
             _ => false,
         },

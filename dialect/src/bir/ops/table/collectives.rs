@@ -4,7 +4,8 @@ macro_rules! collectives_section {
     ([$($rest:ident)*] { $($done:tt)* }) => {
         next_section! { [$($rest)*] { $($done)*
 
-            /// Combines the buffers of all ranks of a group, element by element; every rank gets the result.
+            /// Combines the buffers of all ranks of a group, element by element, in f32 and in the order of
+            /// ascending ranks; every rank gets the result.
             ///
             /// ```bir
             /// all_reduce add %y <- %x {groups = [[0, 1, 2, 3]]}
@@ -38,15 +39,16 @@ macro_rules! collectives_section {
                 rules .engines(&[Dma]).traits_of(COLLECTIVE).same_dtype(&["dst", "src"]).check(checks::all_gather)
             }
 
-            /// Concatenates parts of different sizes. `metadata` holds rows of send counts, send
-            /// displacements and receive counts, which are written back.
+            /// Concatenates parts of different sizes. `metadata` holds rows of one number per rank of the
+            /// group: elements sent to it, where they start in `src`, elements received from it (written
+            /// back), and optionally where those go in `dst`; without, each rank has an equal slot.
             ///
             /// ```bir
             /// all_gather_v %y, %counts <- %x {groups = [[0, 1]]}
             /// ```
             AllGatherV = "all_gather_v": "concatenate parts of different sizes" {
                 operands {
-                    dst = out(DRAM, ANY).doc("the parts, each in its slot");
+                    dst = inout(DRAM, ANY).doc("the parts, each in its slot; the rest stays");
                     metadata = inout(DRAM, DTypeSet::of(&[DType::U32])).doc("rows of counts and displacements");
                     src = input(DRAM, ANY).doc("this rank's part");
                 }
@@ -89,15 +91,14 @@ macro_rules! collectives_section {
                 rules .engines(&[Dma]).traits_of(COLLECTIVE).same_dtype(&["dst", "src"]).same_shape(&["dst", "src"]).check(checks::collective)
             }
 
-            /// Exchanges parts of different sizes. `metadata` holds rows of send counts, send displacements,
-            /// receive counts (written back) and optionally receive displacements.
+            /// Exchanges parts of different sizes, as the `metadata` say; see `all_gather_v`.
             ///
             /// ```bir
             /// all_to_all_v %y, %counts <- %x {groups = [[0, 1]]}
             /// ```
             AllToAllV = "all_to_all_v": "exchange parts of different sizes" {
                 operands {
-                    dst = out(DRAM, ANY).doc("the parts received, each in its slot");
+                    dst = inout(DRAM, ANY).doc("the parts received, each in its slot; the rest stays");
                     metadata = inout(DRAM, DTypeSet::of(&[DType::U32])).doc("rows of counts and displacements");
                     src = input(DRAM, ANY).doc("the parts sent");
                 }
@@ -115,7 +116,7 @@ macro_rules! collectives_section {
             /// ```
             CollectivePermute = "collective_permute": "send between pairs of ranks" {
                 operands {
-                    dst = out(DRAM, ANY).doc("the buffer received");
+                    dst = inout(DRAM, ANY).doc("the buffer received");
                     src = input(DRAM, ANY).doc("the buffer sent");
                 }
                 attrs {
@@ -179,7 +180,7 @@ macro_rules! collectives_section {
                     .same_dtype(&["dst", "src"]).same_shape(&["dst", "src"]).check(checks::sendrecv)
             }
 
-            /// The rank of this core in the program's world.
+            /// The rank of this core in the program's world: the number of the core.
             ///
             /// ```bir
             /// %rank = rank_id

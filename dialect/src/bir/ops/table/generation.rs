@@ -71,7 +71,9 @@ macro_rules! generation_section {
                 rules .engines_by_target(&[], &[Pool], &[Pool]).check(checks::nonzero_with_count)
             }
 
-            /// Fills a tile with the low bits of the engine's random numbers, in traversal order.
+            /// Fills a tile with the low bits of the engine's random numbers, in traversal order. Every lane
+            /// has an xorwow generator of its own; the vector engine of `trn3` has four, which serve the
+            /// elements of a row in turn. Before a seed is set the numbers are those of seed 0.
             ///
             /// ```bir
             /// rng %t
@@ -83,7 +85,8 @@ macro_rules! generation_section {
                 rules .engines_by_target(&[Dve], &[Dve, Pool], &[Dve, Pool]).traits_of(&[Trait::HiddenState])
             }
 
-            /// Fills a tile with uniform random numbers from `low` to `high`.
+            /// Fills a tile with uniform random numbers from `low` to `high`: `low + u * (high - low)` with
+            /// `u` the upper 24 bits of a random word. An empty range is an error of the run.
             ///
             /// ```bir
             /// rand2 %t <- 0.0, 1.0
@@ -98,7 +101,8 @@ macro_rules! generation_section {
                     .per_partition(&["low", "high"]).check(checks::rand2)
             }
 
-            /// Seeds the vector engine's random numbers.
+            /// Seeds the vector engine's random numbers: generator `g` of lane `l` starts from
+            /// `seed ^ ((l + 128 g) * 0x9E3779B9)`.
             ///
             /// ```bir
             /// set_rng_seed <- %seed[0:1, 0:1]

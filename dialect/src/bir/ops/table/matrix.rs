@@ -29,8 +29,11 @@ macro_rules! matrix_section {
                 rules .engines(&[Pe]).check(checks::matmult)
             }
 
-            /// `matmult` of a structured sparse stationary side: `tags` say which of every 4, 8 or 12
-            /// rows of `moving` each kept element belongs to.
+            /// `matmult` of a structured sparse stationary side: `tags` say which of every 4, 8, 12 or 16
+            /// rows of `moving` each kept element belongs to. Blocks are of four partitions, each with
+            /// `ratio` rows of N elements, one behind another; rows of a block are counted partition by
+            /// partition. The tag of `stationary[p, m]` is the bits from `4 (m mod 4)` on of
+            /// `tags[p, m div 4]`; a tag that names no row is an error of the run.
             ///
             /// ```bir
             /// matmult_sparse %p <- stationary %a, moving %b, tags %tags {ratio = 4}
@@ -51,7 +54,9 @@ macro_rules! matrix_section {
 
             /// Multiplies packed MX data with their block scales:
             /// `dst[m, n] = Σ_p Σ_j stationary[p, m, j] * 2^(s - 127) * moving[p, n, j] * 2^(v - 127)`. The
-            /// scale of partition `p` lies at partition `32 * (p div 32) + off + (p mod 32) div 8`.
+            /// scale of partition `p` lies at partition `32 * (p div 32) + off + (p mod 32) div 8`, `off`
+            /// being where the scale operand starts. Values are scaled in f32 first; then it is a `matmult`
+            /// over `4 p + j`.
             ///
             /// ```bir
             /// matmult_mx %p <- stationary %a, stationary_scale %sa, moving %b, moving_scale %sb
@@ -71,7 +76,10 @@ macro_rules! matrix_section {
             }
 
             /// Quantises to MX: groups of 8 partitions x 4 neighbouring elements share a power-of-two scale,
-            /// chosen so that nothing saturates. Scales lie as `matmult_mx` reads them.
+            /// chosen so that nothing saturates: with `a` the largest magnitude, `2^(floor(log2 a) - 7)` for
+            /// e4m3fn and `2^(floor(log2 a) - 14)` for e5m2, as a byte with bias 127; 0 for a group of
+            /// zeros, and 255 with NaN data for a group that is not finite. Scales lie as `matmult_mx`
+            /// reads them.
             ///
             /// ```bir
             /// quantize_mx %q, %scale <- %t
@@ -79,7 +87,7 @@ macro_rules! matrix_section {
             QuantizeMx = "quantize_mx": "quantise to MX data and scales" {
                 operands {
                     dst = out(SBUF, DTypeSet::of(&[DType::F8E4M3FNx4, DType::F8E5M2x4])).doc("packed data, a quarter as many elements");
-                    scale = out(SBUF, DTypeSet::of(&[DType::U8, DType::F8E8M0FNU])).any_partitions().doc("scales, one per group");
+                    scale = inout(SBUF, DTypeSet::of(&[DType::U8, DType::F8E8M0FNU])).any_partitions().doc("scales, one per group; other rows stay");
                     src = input(SBUF, DTypeSet::of(&[DType::Bf16, DType::F16])).doc("32, 64, 96 or 128 partitions");
                 }
                 rules .engines_by_target(&[], &[], &[Dve]).check(checks::quantize_mx)

@@ -129,7 +129,7 @@ macro_rules! movement_section {
                 attrs {
                     mask = required(AttrType::IntList { min: 0, max: 31 }).doc("32 numbers: the row of its group each row is added to");
                 }
-                rules .engines(&[Dve]).same_shape(&["dst", "src", "init"]).check(checks::mask_of_32)
+                rules .engines(&[Dve]).same_shape(&["dst", "src", "init"]).check(checks::permute_add)
             }
 
             /// Reads the columns an index tile names: `dst[p, j] = src[p, index_j]` in every partition. The

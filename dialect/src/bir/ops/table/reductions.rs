@@ -183,7 +183,9 @@ macro_rules! reductions_section {
             }
 
             /// The K largest of each group of 16 partitions, whose elements form one row in a snake: element
-            /// e lies at partition `e mod 16`, column `e div 16`. Results are ascending, in a snake too.
+            /// e lies at partition `e mod 16`, column `e div 16`. Results are ascending, in a snake too. Of
+            /// equal values the first counts as the largest; NaN ranks as -inf. What K leaves of the last
+            /// column is -inf, at position 2^32 - 1.
             ///
             /// ```bir
             /// topk %best, %where <- %t {k = 64}

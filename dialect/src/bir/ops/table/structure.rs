@@ -54,7 +54,7 @@ macro_rules! structure_section {
                     pinned = optional(Flag).doc("never spilled");
                     const_sub_tensor = optional(Int { min: 0, max: U32_MAX }).doc("part of constant number N, of which the whole is not here");
                     must_alias = optional(Symbol).doc("location that shares its bytes");
-                    remote_target = optional(Str).doc("where its bytes live on another core");
+                    remote_target = optional(Str).doc("location of another core whose bytes these are: `name@core`, or `name` where there are two cores");
                     written_by_core = optional(Int { min: 0, max: 63 }).doc("another core that writes it");
                     boundary = optional(Flag).doc("crosses a module boundary of a modular program");
                     value = optional(AttrType::Data).doc("elements of a constant");

@@ -148,6 +148,13 @@ pub(crate) fn tensor_scalar_cache(cx: &mut OpContext<'_>) {
             return;
         }
     }
+    // The scalars are f32, cached or not.
+    for attr in ["op0", "op1"] {
+        arithmetic_only(cx, attr);
+        if cx.view().word(attr).is_some_and(is_bitvec) {
+            return;
+        }
+    }
     tensor_scalar(cx);
 }
 
@@ -209,6 +216,18 @@ pub(crate) fn tensor_partition_reduce(cx: &mut OpContext<'_>) {
                     ),
                 );
             }
+        }
+        if let (Some(src), Some(dst)) = (cx.facts("src"), cx.facts("dst"))
+            && src.dtype.size_bytes() != dst.dtype.size_bytes()
+        {
+            cx.operand_error(
+                "dst",
+                format!(
+                    "must be as wide as `src` for `{word}`, {} bits, found `{}`",
+                    src.dtype.bits(),
+                    dst.dtype
+                ),
+            );
         }
     }
 }

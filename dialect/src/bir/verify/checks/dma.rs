@@ -260,7 +260,7 @@ pub(crate) fn dma_transpose(cx: &mut OpContext<'_>) {
     };
     let gathers = cx.facts("src_index").is_some();
     let expected: Vec<u64> = order.iter().map(|&dim| src[dim]).collect();
-    if dst != expected && !gathers {
+    if dst != expected {
         cx.operand_error(
             "dst",
             format!("must be {expected:?}, `src` transposed, found {dst:?}"),
@@ -288,6 +288,18 @@ pub(crate) fn dma_transpose(cx: &mut OpContext<'_>) {
                 format!("must have a multiple of 16 rows {how}, found {src:?}"),
             );
         }
+    }
+    if let (Some(index), Some(&rows)) = (cx.facts("src_index"), src.first())
+        && index.total() < rows
+    {
+        cx.operand_error(
+            "src_index",
+            format!(
+                "must have a number for each of the {} of `src`, found {}",
+                counted(rows, "row"),
+                index.total()
+            ),
+        );
     }
     if gathers && cx.view().word("dge") != Some("swdge") {
         cx.attr_error("dge", "must be `swdge` where rows are indexed");

@@ -1,5 +1,6 @@
 //! Gathers, shuffles, sequences and random numbers.
 
+use super::super::super::space::PARTITIONS;
 use super::*;
 
 pub(crate) fn mask_of_32(cx: &mut OpContext<'_>) {
@@ -33,16 +34,35 @@ pub(crate) fn stream_shuffle(cx: &mut OpContext<'_>) {
         return;
     }
     // The last group of `dst` may be a part of 32, and `src` may have fewer rows than `dst`.
-    let rows = i64::try_from(src.partitions.min(32)).unwrap_or(32);
-    let used = usize::try_from(dst.partitions.min(32)).unwrap_or(32);
-    let beyond = mask
-        .iter()
-        .take(used)
-        .find(|&&row| row != 255 && row >= rows);
-    if let Some(&row) = beyond {
+    let beyond = first_beyond(dst.partitions, src.partitions, &mask);
+    if let Some((_, row)) = beyond {
+        let last = src.partitions.saturating_sub(1);
         cx.attr_error(
             "mask",
-            format!("must name rows of `src`, 0 to {}, found {row}", rows - 1),
+            format!("must name rows of `src`, 0 to {last}, found {row}"),
+        );
+    }
+}
+
+/// The first of `used` rows whose mask names a row, in its group of 32, that is none of `rows`.
+fn first_beyond(used: u64, rows: u64, mask: &[i64]) -> Option<(u64, u64)> {
+    (0..used.min(u64::from(PARTITIONS))).find_map(|at| {
+        let number = u64::try_from(*mask.get(at as usize % 32)?).ok()?;
+        let row = at / 32 * 32 + number;
+        (number != 255 && row >= rows).then_some((at, row))
+    })
+}
+
+pub(crate) fn permute_add(cx: &mut OpContext<'_>) {
+    mask_of_32(cx);
+    let (Some(src), Some(mask)) = (cx.facts("src"), integers(cx, "mask")) else {
+        return;
+    };
+    if let Some((at, row)) = first_beyond(src.partitions, src.partitions, &mask) {
+        let last = src.partitions.saturating_sub(1);
+        cx.attr_error(
+            "mask",
+            format!("must name rows of `dst`, 0 to {last}, found {row} for row {at}"),
         );
     }
 }

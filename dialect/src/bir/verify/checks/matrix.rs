@@ -401,9 +401,30 @@ pub(crate) fn matmult_mx(cx: &mut OpContext<'_>) {
         return;
     }
     matmult_shape(cx, &dst, m, n);
-    elements(cx, "stationary_scale", m);
-    elements(cx, "moving_scale", n);
+    for (role, count) in [("stationary_scale", m), ("moving_scale", n)] {
+        elements(cx, role, count);
+        scale_partitions(cx, role, stationary.partitions);
+    }
     accumulation(cx);
+}
+
+/// Scales of 8 partitions lie together, four to each 32: the tile reaches to the last of them.
+fn scale_partitions(cx: &mut OpContext<'_>, role: &str, data: u64) {
+    let Some(last) = data.checked_sub(1) else {
+        return;
+    };
+    let needed = last / 32 * 32 + last % 32 / 8 + 1;
+    if let Some(facts) = cx.facts(role)
+        && facts.partitions < needed
+    {
+        cx.operand_error(
+            role,
+            format!(
+                "must have at least {needed} partitions for data of {data}, found {}",
+                facts.partitions
+            ),
+        );
+    }
 }
 
 pub(crate) fn quantize_mx(cx: &mut OpContext<'_>) {
@@ -422,4 +443,5 @@ pub(crate) fn quantize_mx(cx: &mut OpContext<'_>) {
     }
     elements(cx, "dst", src.elements / 4);
     elements(cx, "scale", src.elements / 4);
+    scale_partitions(cx, "scale", src.partitions);
 }
