@@ -33,7 +33,7 @@ pub enum Uninit {
 pub struct Options {
     /// Most bytes all locations may have together.
     pub max_bytes: u64,
-    /// Most instructions executed.
+    /// Most instructions executed, by each core.
     pub max_steps: u64,
     /// What reading an undefined byte does.
     pub uninit: Uninit,

@@ -73,6 +73,22 @@ fn run_on(target: &str, body: &str, given: &[(&str, Tensor)]) -> Tensor {
     found.remove("y").expect("an output `y`")
 }
 
+/// A tile seen whole, backwards, or every second element of it: its width, and the access.
+fn seen(name: &str, rows: u64, columns: u64, form: u64) -> (u64, String) {
+    let last = columns - 1;
+    match form % 3 {
+        0 => (columns, format!("%{name}")),
+        1 => (
+            columns,
+            format!("%{name}[p 0:{rows}, off {last}, -1 x {columns}]"),
+        ),
+        _ => (
+            2 * columns + 1,
+            format!("%{name}[p 0:{rows}, off 1, 2 x {columns}]"),
+        ),
+    }
+}
+
 fn mx_tile(random: &mut Random, dtype: DType, dims: [u64; 2]) -> Tensor {
     let count = dims[0] * dims[1];
     bits(
@@ -110,16 +126,18 @@ fn matmult_mx_scales_groups_of_eight_partitions() {
                 )
             };
             let (sa, sb) = (scales(m), scales(n));
+            let (aw, at) = seen("at", k, m, off / 4);
+            let (bw, bt) = seen("bt", k, n, off / 4 + 1);
             let body = format!(
                 "%a = alloc dram<{k}x{m}x{a_dtype}> {{kind = input}}\n%b = alloc dram<{k}x{n}x{b_dtype}> {{kind = input}}\n\
                  %sa = alloc dram<128x{m}xu8> {{kind = input}}\n%sb = alloc dram<128x{n}xu8> {{kind = input}}\n\
                  %y = alloc dram<{m}x{n}xf32> {{kind = output}}\n\
-                 %at = alloc sbuf<{k}x{m}x{a_dtype}>\n%bt = alloc sbuf<{k}x{n}x{b_dtype}>\n\
+                 %at = alloc sbuf<{k}x{aw}x{a_dtype}>\n%bt = alloc sbuf<{k}x{bw}x{b_dtype}>\n\
                  %sat = alloc sbuf<128x{m}xu8>\n%sbt = alloc sbuf<128x{n}xf8e8m0fnu>\n\
                  %p = alloc psum<{m}x{n}xf32>\n%yt = alloc sbuf<{m}x{n}xf32>\n\
-                 load %at <- %a\nload %bt <- %b\nload %sat <- %sa\nload %sbt as u8[:, :] <- %sb\n\
-                 matmult_mx %p <- stationary %at, stationary_scale %sat[{off}:{end}, :], moving %bt, moving_scale %sbt\n\
-                 matmult_mx %p <- stationary %at, stationary_scale %sat[{off}:{end}, :], moving %bt, moving_scale %sbt {{accumulate}}\n\
+                 load {at} <- %a\nload {bt} <- %b\nload %sat <- %sa\nload %sbt as u8[:, :] <- %sb\n\
+                 matmult_mx %p <- stationary {at}, stationary_scale %sat[{off}:{end}, :], moving {bt}, moving_scale %sbt\n\
+                 matmult_mx %p <- stationary {at}, stationary_scale %sat[{off}:{end}, :], moving {bt}, moving_scale %sbt {{accumulate}}\n\
                  tensor_copy %yt <- %p\nsave %y <- %yt",
                 end = off + (k - 1) / 32 * 32 + 4
             );
@@ -239,11 +257,13 @@ fn quantize_mx_shares_a_scale_that_never_saturates() {
                     );
                 }
                 let end = off + (p - 1) / 32 * 32 + 4;
+                let (tw, t) = seen("t", p, 4 * f, off / 4);
+                let (qw, q) = seen("q", p, f, off / 4 + 1);
                 let body = format!(
                     "%x = alloc dram<{p}x{w}x{source}> {{kind = input}}\n%y = alloc dram<{p}x{f}x{packed}> {{kind = output}}\n\
-                     %z = alloc dram<128x{f}xu8> {{kind = output}}\n%t = alloc sbuf<{p}x{w}x{source}>\n\
-                     %q = alloc sbuf<{p}x{f}x{packed}>\n%s = alloc sbuf<128x{f}xu8>\nmemset %s <- 99\nload %t <- %x\n\
-                     quantize_mx %q, %s[{off}:{end}, :] <- %t\nsave %y <- %q\nsave %z <- %s",
+                     %z = alloc dram<128x{f}xu8> {{kind = output}}\n%t = alloc sbuf<{p}x{tw}x{source}>\n\
+                     %q = alloc sbuf<{p}x{qw}x{packed}>\n%s = alloc sbuf<128x{f}xu8>\nmemset %s <- 99\nload {t} <- %x\n\
+                     quantize_mx {q}, %s[{off}:{end}, :] <- {t}\nsave %y <- {q}\nsave %z <- %s",
                     w = 4 * f
                 );
                 let mut found = simulate(Options::default(), "trn3", &body, &[("x", x.clone())])
@@ -309,14 +329,17 @@ fn matmult_sparse_chooses_rows_by_their_tags() {
                         (0..4).fold(0, |word, i| word | random.below(4 * ratio) << (4 * i))
                     }),
                 );
+                let bn = ratio * n;
+                let (aw, at) = seen("at", k, m, k + ratio);
+                let (bw, bt) = seen("bt", k, bn, ratio);
+                let (gw, gt) = seen("gt", k, words, m + ratio);
                 let body = format!(
                     "%a = alloc dram<{k}x{m}x{dtype}> {{kind = input}}\n%b = alloc dram<{k}x{bn}x{dtype}> {{kind = input}}\n\
                      %g = alloc dram<{k}x{words}xu16> {{kind = input}}\n%y = alloc dram<{m}x{n}xf32> {{kind = output}}\n\
-                     %at = alloc sbuf<{k}x{m}x{dtype}>\n%bt = alloc sbuf<{k}x{bn}x{dtype}>\n%gt = alloc sbuf<{k}x{words}xu16>\n\
-                     %p = alloc psum<{m}x{n}xf32>\n%yt = alloc sbuf<{m}x{n}xf32>\nload %at <- %a\nload %bt <- %b\nload %gt <- %g\n\
-                     loop %i = 0 to 2 {{\nmatmult_sparse %p <- stationary %at, moving %bt, tags %gt {{ratio = {ratio}, accumulate = unless_first(%i)}}\n}}\n\
-                     tensor_copy %yt <- %p\nsave %y <- %yt",
-                    bn = ratio * n
+                     %at = alloc sbuf<{k}x{aw}x{dtype}>\n%bt = alloc sbuf<{k}x{bw}x{dtype}>\n%gt = alloc sbuf<{k}x{gw}xu16>\n\
+                     %p = alloc psum<{m}x{n}xf32>\n%yt = alloc sbuf<{m}x{n}xf32>\nload {at} <- %a\nload {bt} <- %b\nload {gt} <- %g\n\
+                     loop %i = 0 to 2 {{\nmatmult_sparse %p <- stationary {at}, moving {bt}, tags {gt} {{ratio = {ratio}, accumulate = unless_first(%i)}}\n}}\n\
+                     tensor_copy %yt <- %p\nsave %y <- %yt"
                 );
                 let y = run_on(
                     "trn2",
@@ -338,6 +361,42 @@ fn matmult_sparse_chooses_rows_by_their_tags() {
                         let found = values(&y)[(i * n + j) as usize];
                         assert!(same(found, acc + acc), "{dtype} 4:{} [{i}, {j}]", 4 * ratio);
                     }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn double_row_holds_two_rows_of_k_in_each_partition() {
+    let mut random = Random::new(11, "rows");
+    for (a_dtype, b_dtype) in [
+        (DType::F8E4M3, DType::F8E5M2),
+        (DType::F8E5M2, DType::F8E5M2),
+    ] {
+        for (k, m, n) in [(16u64, 5u64, 6u64), (128, 3, 2), (1, 1, 1)] {
+            let a = random::tensor(random.next_u64(), "a", a_dtype, &[k, 2, m]);
+            let b = random::tensor(random.next_u64(), "b", b_dtype, &[k, 2, n]);
+            let body = format!(
+                "%a = alloc dram<{k}x2x{m}x{a_dtype}> {{kind = input}}\n%b = alloc dram<{k}x2x{n}x{b_dtype}> {{kind = input}}\n\
+                 %y = alloc dram<{m}x{n}xf32> {{kind = output}}\n%at = alloc sbuf<{k}x2x{m}x{a_dtype}>\n%bt = alloc sbuf<{k}x2x{n}x{b_dtype}>\n\
+                 %p = alloc psum<{m}x{n}xf32>\n%yt = alloc sbuf<{m}x{n}xf32>\nload %at <- %a\nload %bt <- %b\n\
+                 matmult %p <- stationary %at, moving %bt {{double_row}}\ntensor_copy %yt <- %p\nsave %y <- %yt"
+            );
+            let y = run_on("trn2", &body, &[("a", a.clone()), ("b", b.clone())]);
+            let (va, vb) = (values(&a), values(&b));
+            for i in 0..m as usize {
+                for j in 0..n as usize {
+                    let mut acc: Option<f32> = None;
+                    for p in 0..k as usize {
+                        for row in 0..2 {
+                            let x = va[(p * 2 + row) * m as usize + i];
+                            let w = vb[(p * 2 + row) * n as usize + j];
+                            acc = Some(acc.map_or(x * w, |acc| x.mul_add(w, acc)));
+                        }
+                    }
+                    let found = values(&y)[i * n as usize + j];
+                    assert!(same(found, acc.expect("a sum")), "[{i}, {j}]");
                 }
             }
         }

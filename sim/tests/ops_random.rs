@@ -35,8 +35,8 @@ impl Lane {
     fn seeded(seed: u32) -> Lane {
         let word = |i: u32| {
             let mut h = u64::from(seed.wrapping_add(0x9E37_79B9u32.wrapping_mul(i)));
-            h = (h ^ (h >> 16)) * 0x85EB_CA6B & 0xffff_ffff;
-            h = (h ^ (h >> 13)) * 0xC2B2_AE35 & 0xffff_ffff;
+            h = ((h ^ (h >> 16)) * 0x85EB_CA6B) & 0xffff_ffff;
+            h = ((h ^ (h >> 13)) * 0xC2B2_AE35) & 0xffff_ffff;
             (h ^ (h >> 16)) as u32
         };
         Lane::from_words(&[word(1), word(2), word(3), word(4), word(5), word(6)])

@@ -32,7 +32,8 @@ Exit codes:
 
 /// Runs a .bir file on data: reads its inputs, executes its function, writes or checks its outputs.
 ///
-/// The function run is the only one of the file, or `main`.
+/// The function run is the only one of its module, or `main`. Several modules are the cores of one
+/// program: locations that are not shared are then called NAME@CORE.
 #[derive(Parser)]
 #[command(name = "bir-sim", version, after_help = AFTER, max_term_width = 100)]
 struct Args {
