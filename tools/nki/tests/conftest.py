@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import os
 import pathlib
 import sys
 
@@ -10,9 +11,13 @@ import pytest
 
 import bir_nki
 from bir_nki import load
+from bir_nki.table import tool
 
 HERE = pathlib.Path(__file__).resolve().parent
 bir_nki.install(force=True)
+# Tests run the command in folders of their own.
+os.environ["PYTHONPATH"] = str(pathlib.Path(bir_nki.__file__).resolve().parents[1])
+os.environ["BIR_OPT"] = str(pathlib.Path(tool("bir-opt")).resolve())
 
 
 @pytest.fixture

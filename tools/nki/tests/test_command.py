@@ -53,7 +53,7 @@ def test_from_a_file_to_an_optimised_and_simulated_result(tmp_path):
     text = (tmp_path / "k.bir").read_text()
     assert text.startswith('bir.module @scaled_softmax {target = "trn2"} {')
     line = next(number for number, line in enumerate(KERNEL.splitlines(), 1) if "nisa.activation" in line)
-    assert f'activation exp %rows, reduce reset %total <- %rows, scale 0.5 loc("kernel.py":{line}:9)' in text
+    assert f'activation exp %rows, reduce reset %total <- %rows, scale 0.5 loc("kernel.py":{line}:' in text
     for tool_arguments in (
         [tool("bir-opt"), "k.bir", "--pass-pipeline=canonicalize-names", "--validate=each", "-o", "k.opt.bir"],
         [tool("bir-sim"), "k.opt.bir", "--inputs", "in.npz", "--expect-all", "expected.npz", "--rtol", "1e-5", "--atol", "1e-6"],
@@ -117,7 +117,7 @@ def test_file_inside_a_package_with_relative_imports(tmp_path):
     )
     run = command("trace", "mine/kernels/copy.py:kernel", "--arg", "x=f32[128,4]", "--stub", "torch", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert 'dma_copy %out <- %x loc("copy.py":12:5)' in run.stdout
+    assert 'dma_copy %out <- %x loc("copy.py":12:' in run.stdout
 
 
 def test_a_real_sdk_wins_unless_asked(tmp_path):

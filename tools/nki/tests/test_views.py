@@ -1,6 +1,7 @@
 """Views: what each reads, against numpy's own."""
 
 import dataclasses
+import sys
 
 import numpy as np
 import pytest
@@ -155,10 +156,12 @@ def test_names_and_places_come_from_the_kernel():
 
     text = bir_nki.trace(kernel, np.zeros((128, 4), np.float32)).text
     first = kernel.__code__.co_firstlineno
+    # before 3.11 Python does not know columns
+    outer, inner = (9, 13) if sys.version_info >= (3, 11) else (1, 1)
     for name in ("rows", "rows_1", "rows_2", "given"):
         assert f"%{name} = alloc sbuf<128x4xf32> loc(" in text
-    assert f'load %rows <- %x loc("test_views.py":{first + 3}:9)' in text
-    assert f'tensor_copy %rows_2 <- %given loc("test_views.py":{first + 7}:13)' in text
+    assert f'load %rows <- %x loc("test_views.py":{first + 3}:{outer})' in text
+    assert f'tensor_copy %rows_2 <- %given loc("test_views.py":{first + 7}:{inner})' in text
 
 
 def test_tiles_placed_by_hand():
