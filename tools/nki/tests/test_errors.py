@@ -102,6 +102,7 @@ MISTAKES = {
     "unknown_instruction": ("nisa.tensor_tensr(dst=x, data1=x, data2=x, op=nl.add)  # <-", "`nki.isa.tensor_tensr` is not supported"),
     "unknown_function": ("nl.supermax(x)  # <-", "`nki.language.supermax` is not supported"),
     "unknown_argument": ("nisa.memset(dst=x, value=0.0, colour=1)  # <-", "`nisa.memset` has no argument `colour`"),
+    "unknown_argument_of_a_function": ("nl.exp(nl.load(x), colour=1)  # <-", "unexpected keyword argument 'colour'"),
     "unknown_operation": (
         """
         t = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
@@ -135,6 +136,14 @@ MISTAKES = {
             break
         """,
         "a dynamic loop cannot be left by `break`",
+    ),
+    "break_out_of_a_while": (
+        """
+        r = nisa.register_alloc(3)
+        while r:  # <-
+            break
+        """,
+        "a loop on a register cannot be left by `break`",
     ),
     "python_exception": ("y = [1, 2][5]  # <-", "IndexError: list index out of range"),
     "exception_below_a_call": ("nl.ndarray((128, 'x'), dtype=nl.float32)  # <-", "ValueError"),

@@ -593,6 +593,23 @@ def while_loop_counts_down(rng):
     return kernel, [x, np.array([[3]], np.int32)], 8 * x
 
 
+@case()
+def while_statement_on_a_register(rng):
+    def kernel(x, n):
+        t, left = loaded(x), nisa.register_alloc(None)
+        count = loaded(n)
+        nisa.register_load(dst=left, src=count)
+        while left:
+            nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=3.0)
+            nisa.tensor_scalar(dst=count, data=count, op0=nl.subtract, operand0=1)
+            nisa.register_load(dst=left, src=count)
+        nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=2.0)
+        return stored(t)
+
+    x = f32(rng, 128, 8)
+    return kernel, [x, np.array([[4]], np.int32)], 2 * (x + 12)
+
+
 @case(tolerance=0)
 def sequence_bounds(rng):
     def kernel(x):

@@ -208,7 +208,7 @@ def test_trace_knows_its_program():
     bir_nki.trace(kernel, np.zeros((4, 6), np.float32), target="trn3", verify=False)
 
 
-def test_two_cores_share_memory_and_meet():
+def test_two_cores_share_memory_and_meet(rng):
     @nki.jit
     def kernel(x):
         core = nl.program_id(0)
@@ -220,7 +220,10 @@ def test_two_cores_share_memory_and_meet():
         nisa.core_barrier(data=out, cores=(0, 1))
         return out
 
-    text = bir_nki.trace(kernel[2], np.zeros((256, 4), np.float32)).text
+    x = f32(rng, 256, 4)
+    traced = bir_nki.trace(kernel[2], x)
+    np.testing.assert_array_equal(traced.simulate(), np.concatenate([x[128:], x[:128]]))
+    text = traced.text
     first, second = text.split("bir.module @kernel1")
     assert "bir.module @kernel0" in first
     for part, other in ((first, 1), (second, 0)):

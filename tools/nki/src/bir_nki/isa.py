@@ -235,6 +235,12 @@ def register_move(dst: Any = None, src: Any = None, imm: Any = None) -> Any:
     return dst
 
 
+def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> Any:
+    from . import language
+
+    return language.dynamic_range(start, stop, step)
+
+
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any], Any], step: int = 1) -> None:
     for i in recorder().loop(lower, upper, step, "i"):
         body(i)

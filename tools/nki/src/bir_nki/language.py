@@ -98,7 +98,7 @@ def _buffer(value: Any, default: Buffer) -> tuple[Buffer, Any]:
 
 @entry
 def ndarray(
-    shape: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", address: Any = None, init_value: Any = None, **extra: Any
+    shape: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", address: Any = None, init_value: Any = None, lazy_initialization: Any = None
 ) -> Tensor:
     """A new tensor, undefined. On chip its first dimension (or the one marked `par_dim`) lies on partitions."""
     if dtype is None:
@@ -186,15 +186,15 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, buffer: Any = None, 
     return recorder().made(out)
 
 
-def zeros_like(x: Tensor, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+def zeros_like(x: Tensor, dtype: Any = None, *, buffer: Any = None, name: str = "") -> Any:
     return full(x.shape, 0, dtype or x.dtype, buffer=buffer or (x.storage.space if x.storage.space != "dram" else None), name=name)
 
 
-def empty_like(x: Tensor, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+def empty_like(x: Tensor, dtype: Any = None, *, buffer: Any = None, name: str = "") -> Any:
     return ndarray(x.shape, dtype or x.dtype, buffer=buffer or (x.storage.space if x.storage.space != "dram" else None), name=name)
 
 
-def shared_constant(value: Any, dtype: Any = None, **_: Any) -> Tensor:
+def shared_constant(value: Any, dtype: Any = None, name: Any = None) -> Tensor:
     """A constant in DRAM: an array, or the `.npy` file that holds it."""
     if isinstance(value, str):
         try:
@@ -204,7 +204,7 @@ def shared_constant(value: Any, dtype: Any = None, **_: Any) -> Tensor:
     return compute.shared_constant(value, dtype)
 
 
-shared_identity_matrix = lambda n, dtype=float32, **_: compute.shared_constant(np.eye(n, dtype=as_dtype(dtype).dtype))  # noqa: E731
+shared_identity_matrix = lambda n, dtype=float32: compute.shared_constant(np.eye(n, dtype=as_dtype(dtype).dtype))  # noqa: E731
 
 # ---- indices and loops ----
 
@@ -222,7 +222,7 @@ def ds(start: Any, size: Any, step: int = 1) -> Run:
 dslice = ds
 
 
-def affine_range(*args: Any, **_: Any) -> range:
+def affine_range(*args: Any, name: Any = None, **hints: Any) -> range:
     """A loop unrolled while tracing."""
     for a in args:
         if isinstance(a, Register):
@@ -244,6 +244,10 @@ def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> Iterator[Affin
 def fori_loop(lower: Any, upper: Any, body: Any, step: int = 1) -> None:
     for i in recorder().loop(lower, upper, step, "i"):
         body(i)
+
+
+def while_loop(register: Register, body: Any) -> None:
+    recorder().while_loop(register, body)
 
 
 # ---- programs ----
@@ -349,7 +353,7 @@ load = entry(compute.load)
 store = entry(compute.store)
 
 
-def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **_: Any) -> Any:
+def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, name: Any = None) -> Any:
     """DRAM to a new SBUF tile, transposed by DMA."""
     from . import isa_move as isa
 
@@ -366,21 +370,21 @@ def atomic_rmw(dst: Tensor, value: Any, op: Any, *, mask: Any = None) -> None:
     isa.dma_compute(dst=compute.with_mask(dst, mask).effective(), srcs=[dst, value], reduce_op=op)
 
 
-def copy(src: Any, *, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
+def copy(src: Any, *, mask: Any = None, dtype: Any = None, name: Any = None) -> Tensor:
     return compute.copy(src, dtype, mask)
 
 
-def transpose(x: Tensor, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
+def transpose(x: Tensor, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Tensor:
     """A new SBUF tile with the two dimensions exchanged."""
     out = reductions.pe_transpose(compute.with_mask(x, mask))
     return compute.copy(out, dtype)
 
 
-def matmul(x: Tensor, y: Tensor, *, transpose_x: bool = False, mask: Any = None, **_: Any) -> Tensor:
+def matmul(x: Tensor, y: Tensor, *, transpose_x: bool = False, mask: Any = None, name: Any = None) -> Tensor:
     return reductions.matmul(x, y, transpose_x, mask)
 
 
-def broadcast_to(src: Any, shape: Any = None, **_: Any) -> Tensor:
+def broadcast_to(src: Any, shape: Any = None, name: Any = None) -> Tensor:
     return compute.broadcast_to(src, shape)
 
 
@@ -388,26 +392,26 @@ def expand_dims(data: Tensor, axis: Any) -> Tensor:
     return data.expand_dims(axis)
 
 
-def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **_: Any) -> Any:
+def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Any:
     return compute.where(condition, x, y, dtype, mask)
 
 
 def _binary_function(word: str) -> Any:
-    def call(x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **_: Any) -> Any:
+    def call(x: Any, y: Any, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Any:
         return compute.binary(word, x, y, dtype, mask)
 
     return call
 
 
 def _unary_function(word: str) -> Any:
-    def call(x: Any, *, dtype: Any = None, mask: Any = None, **_: Any) -> Any:
+    def call(x: Any, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Any:
         return compute.unary(word, x, dtype, mask)
 
     return call
 
 
 def _reduction(word: str) -> Any:
-    def call(x: Any, axis: Any = None, *, dtype: Any = None, mask: Any = None, keepdims: bool = False, **_: Any) -> Any:
+    def call(x: Any, axis: Any = None, *, dtype: Any = None, mask: Any = None, keepdims: bool = False, name: Any = None) -> Any:
         if not isinstance(x, Tensor):
             return tokens.NUMPY[word].reduce(x)  # type: ignore[attr-defined]
         if axis is None:
@@ -443,16 +447,16 @@ for _word in ("sigmoid", "relu", "gelu", "gelu_dx", "gelu_apprx_tanh", "gelu_app
     globals()[_word] = Token(_word, _word, _word, _unary_function(_word))
 globals()["abs"] = Token("abs", "abs", "abs", _unary_function("abs"))
 copy = Token("copy", None, "copy", copy)
-reciprocal = Token("reciprocal", "reciprocal", "reciprocal", lambda x, *, dtype=None, mask=None, **_: compute.reciprocal(x, dtype, mask))
-negative = Token("negative", None, None, lambda x, *, dtype=None, mask=None, **_: compute.binary("multiply", x, -1.0, dtype or x.dtype, mask))
-invert = Token("invert", "invert", None, lambda x, *, dtype=None, mask=None, **_: compute.invert(x, dtype, mask))
+reciprocal = Token("reciprocal", "reciprocal", "reciprocal", lambda x, *, dtype=None, mask=None, name=None: compute.reciprocal(x, dtype, mask))
+negative = Token("negative", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.binary("multiply", x, -1.0, dtype or x.dtype, mask))
+invert = Token("invert", "invert", None, lambda x, *, dtype=None, mask=None, name=None: compute.invert(x, dtype, mask))
 bitwise_not = Token("bitwise_not", "invert", None, invert.call)
-logical_not = Token("logical_not", None, None, lambda x, *, dtype=None, mask=None, **_: compute.binary("equal", x, 0.0, dtype, mask))
-floor = Token("floor", None, None, lambda x, *, dtype=None, mask=None, **_: compute.floor(x, dtype, mask))
-ceil = Token("ceil", None, None, lambda x, *, dtype=None, mask=None, **_: compute.ceil(x, dtype, mask))
-trunc = Token("trunc", None, None, lambda x, *, dtype=None, mask=None, **_: compute.trunc(x, dtype, mask))
-cos = Token("cos", None, None, lambda x, *, dtype=None, mask=None, **_: compute.cos(x, dtype, mask))
-tan = Token("tan", None, None, lambda x, *, dtype=None, mask=None, **_: compute.binary("divide", compute.unary("sin", x, dtype, mask), compute.cos(x, dtype, mask)))
+logical_not = Token("logical_not", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.binary("equal", x, 0.0, dtype, mask))
+floor = Token("floor", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.floor(x, dtype, mask))
+ceil = Token("ceil", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.ceil(x, dtype, mask))
+trunc = Token("trunc", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.trunc(x, dtype, mask))
+cos = Token("cos", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.cos(x, dtype, mask))
+tan = Token("tan", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.binary("divide", compute.unary("sin", x, dtype, mask), compute.cos(x, dtype, mask)))
 abs_max = Token("abs_max", "abs_max", None)
 abs_min = Token("abs_min", "abs_min", None)
 average = Token("average", "average", None)
@@ -463,15 +467,15 @@ globals()["sum"] = Token("sum", "add", None, _reduction("add"))
 prod = Token("prod", "multiply", None, _reduction("multiply"))
 globals()["all"] = Token("all", "logical_and", None, _reduction("logical_and"))
 globals()["any"] = Token("any", "logical_or", None, _reduction("logical_or"))
-mean = Token("mean", "average", None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, **_: reductions.mean(x, axis, dtype, mask, keepdims))
-var = Token("var", None, None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, **_: reductions.var(x, axis, dtype, mask, keepdims))
+mean = Token("mean", "average", None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, name=None: reductions.mean(x, axis, dtype, mask, keepdims))
+var = Token("var", None, None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, name=None: reductions.var(x, axis, dtype, mask, keepdims))
 
 
-def softmax(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **_: Any) -> Any:
+def softmax(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Any:
     return reductions.softmax(x, axis, dtype, mask)
 
 
-def rms_norm(x: Tensor, w: Tensor, axis: Any, n: Any = None, epsilon: float = 1e-6, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
+def rms_norm(x: Tensor, w: Tensor, axis: Any, n: Any = None, epsilon: float = 1e-6, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Tensor:
     """x / sqrt(sum(x^2) / n + epsilon) * w."""
     squares = reductions.reduce("add", compute.unary("square", x, float32, mask), axis, float32, keepdims=True)
     count = n if n is not None else math.prod(x.shape[a] for a in reductions.axes_of(x, axis))
@@ -480,7 +484,7 @@ def rms_norm(x: Tensor, w: Tensor, axis: Any, n: Any = None, epsilon: float = 1e
     return compute.binary("multiply", normed, w, dtype or x.dtype)  # type: ignore[no-any-return]
 
 
-def cumsum(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
+def cumsum(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Tensor:
     """Running sums along the last dimension."""
     x = compute.with_mask(compute.on_chip(x), mask)
     if reductions.axes_of(x, axis) != (x.ndim - 1,):
@@ -495,18 +499,18 @@ def cumsum(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **
     return out
 
 
-def gather_flattened(data: Tensor, indices: Tensor, *, mask: Any = None, dtype: Any = None, **_: Any) -> Tensor:
+def gather_flattened(data: Tensor, indices: Tensor, *, mask: Any = None, dtype: Any = None, name: Any = None) -> Tensor:
     from . import isa
 
     return isa.nc_n_gather(data=data, indices=indices)  # type: ignore[no-any-return]
 
 
-def random_seed(seed: Any, **_: Any) -> None:
+def random_seed(seed: Any, name: Any = None) -> None:
     tile = seed if isinstance(seed, Tensor) else compute.full((1, 1), int(seed), uint32)
     recorder().emit("set_rng_seed", {"src": compute.in_sbuf(tile)})
 
 
-def rand(shape: Any, dtype: Any = float32, *, mask: Any = None, **_: Any) -> Tensor:
+def rand(shape: Any, dtype: Any = float32, *, mask: Any = None, name: Any = None) -> Tensor:
     """Uniform numbers in [0, 1): 24 random bits each."""
     bits = compute.new_tile(tuple(int(n) for n in shape), uint32)
     recorder().emit("rng", {"dst": bits})
@@ -514,16 +518,17 @@ def rand(shape: Any, dtype: Any = float32, *, mask: Any = None, **_: Any) -> Ten
     return compute.binary("multiply", shifted, 2.0**-24, dtype)  # type: ignore[no-any-return]
 
 
-def dropout(x: Tensor, rate: Any, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tensor:
+def dropout(x: Tensor, rate: Any, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Tensor:
     from . import isa_math as isa
 
     return isa.dropout(data=x, prob=rate, mask=mask)  # type: ignore[no-any-return]
 
 
-def device_print(*args: Any, **_: Any) -> None:
-    """Print a tensor when the kernel runs."""
-    text = " ".join(a for a in args if isinstance(a, str))
-    for tensor in (a for a in args if isinstance(a, Tensor)):
+def device_print(*args: Any, **named: Any) -> None:
+    """Print tensors when the kernel runs, after the text that stands beside them."""
+    values = (*args, *named.values())
+    text = " ".join(a for a in values if isinstance(a, str))
+    for tensor in (a for a in values if isinstance(a, Tensor)):
         recorder().emit("device_print", {"src": compute.in_sbuf(tensor) if tensor.storage.space == "psum" else tensor}, {"text": text or tensor.storage.name})
 
 

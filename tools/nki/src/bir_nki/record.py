@@ -8,6 +8,7 @@ or a call site looks like is worked out once and kept.
 from __future__ import annotations
 
 import functools
+import linecache
 import os
 import re
 import sys
@@ -18,7 +19,7 @@ import numpy as np
 
 from . import names, psum
 from .dtypes import DType
-from .errors import OURS, KernelError, fail, is_ours, nearest
+from .errors import OURS, KernelError, fail, is_ours, kernel_frame, nearest
 from .index import Affine
 from .table import Op, Role, Table, table
 from .tensor import Storage, Tensor
@@ -57,9 +58,16 @@ class Register:
     __rmul__ = __mul__
 
     def _no_value(self, *_: Any) -> Any:
-        raise fail("a register has no value while the kernel is traced", "use `nisa.while_loop` or `nl.dynamic_range` for control by registers")
+        raise fail("a register has no value while the kernel is traced", "use `nl.while_loop` or `nl.dynamic_range` for control by registers")
 
-    __bool__ = __int__ = __index__ = __float__ = _no_value
+    def __bool__(self) -> bool:
+        """`while register:` is a loop of the IR: true when it is entered, false when its body has been traced once."""
+        frame = kernel_frame(sys._getframe(1))
+        if frame is None or not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("while "):
+            return bool(self._no_value())
+        return recorder().python_while(self, (id(frame), frame.f_lineno))
+
+    __int__ = __index__ = __float__ = _no_value
     __lt__ = __le__ = __gt__ = __ge__ = _no_value
 
 
@@ -144,6 +152,8 @@ class Recorder:
         #: The last matmul that made a tile: the tile, and what was emitted.
         self.last_matmul: Any = None
         self.calls = 0
+        #: `while` statements that are open: where each is, for us and for people.
+        self.whiles: list[tuple[tuple[int, int], tuple[str, int] | None]] = []
         #: A mistake that could not be raised where it was made.
         self.fault: KernelError | None = None
         #: Nothing is recorded: a call whose mask is false.
@@ -450,8 +460,25 @@ class Recorder:
             yield Affine(0, ((index, 1),))
         except GeneratorExit:
             # Python ignores what is raised while it closes a generator
-            self.fault = KernelError("a dynamic loop cannot be left by `break`", *where)
+            self.fault = KernelError("a dynamic loop cannot be left by `break` or `return`", *where)
             raise
+        self.close()
+
+    def python_while(self, condition: Register, place: tuple[int, int]) -> bool:
+        """Enter or close the loop of a `while` statement; `place` tells which."""
+        if self.whiles and self.whiles[-1][0] == place:
+            self.whiles.pop()
+            self.close()
+            return False
+        where = self.site().where
+        self.module.lines.append(f"{self.indent}while %{condition.name}{self.site().text} {{")
+        self.whiles.append((place, where))
+        self.loops.append(f"%{condition.name}")
+        self.indent += "  "
+        return True
+
+    def close(self) -> None:
+        """The end of the innermost loop of the IR."""
         self.loops.pop()
         self.indent = self.indent[:-2]
         self.module.lines.append(f"{self.indent}}}")
@@ -463,9 +490,7 @@ class Recorder:
         after = body(condition)
         if isinstance(after, Register) and after is not condition:
             self.emit("register_move", {"dst": condition, "src": after})
-        self.loops.pop()
-        self.indent = self.indent[:-2]
-        self.module.lines.append(f"{self.indent}}}")
+        self.close()
 
     # ---- old-style values ----
 

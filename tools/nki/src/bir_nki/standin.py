@@ -134,6 +134,7 @@ def _modules() -> dict[str, types.ModuleType]:
         out[f"{root}.compiler"] = compiler
         out[f"{root}.collectives"] = collectives
         out[f"{root}.tensor"] = arrays
+        out[f"{root}.simulator"] = _module(f"{root}.simulator", False, simulate=jit.simulate, simulate_kernel=jit.simulate_kernel)
     language.NKIObject = NKIObject
     isa.constants = constants
     out["neuronxcc"] = _module("neuronxcc", package=True, nki=out["neuronxcc.nki"], __version__="0.0.0")

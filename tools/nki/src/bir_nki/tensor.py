@@ -451,7 +451,9 @@ class Tensor(Operators):
         return self[(slice(None),) * at + (index,)]
 
     def slice(self, dim: int, start: Any, end: Any, step: int = 1) -> Tensor:
-        return self[(slice(None),) * (dim % self.ndim) + (slice(start, end, step),)]
+        at = dim % self.ndim
+        end = min(end, self.dims[at][1]) if isinstance(end, int) else end
+        return self[(slice(None),) * at + (slice(start, end, step),)]
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> Tensor:
         shape = self.shape
@@ -509,7 +511,7 @@ class Tensor(Operators):
         if pattern is None:
             return self
         s = self.storage
-        new = dtypes.as_dtype(dtype) if dtype is not None else s.dtype
+        new = dtypes.as_dtype(dtype) if dtype is not None else self.dtype
         row = s.row * s.dtype.itemsize // new.itemsize
         pairs = [(int(step), int(count)) for step, count in pattern]
         p0: Any = 0

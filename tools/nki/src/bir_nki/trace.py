@@ -216,6 +216,8 @@ class _Arguments:
         if 0 in shape:
             raise KernelError(f"argument `{name}` of shape {list(shape)} has no elements")
         storage.kind = "input"
+        if self.module.core is not None:
+            storage.attrs["space"] = "shared"  # both cores are given the same arrays
         self.storages.append(storage)
         self.module.storages.append(storage)
         self.data[storage.name] = data.reshape(shape) if isinstance(data, np.ndarray) else Spec(shape, kind)
@@ -273,6 +275,8 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
             results.append(_call(function, bound))
             if recorder.fault is not None:
                 raise recorder.fault
+            if recorder.whiles:
+                raise KernelError("a loop on a register cannot be left by `break` or `return`", *(recorder.whiles[-1][1] or (None, 0)))
     finally:
         record.pop()
         if collecting:
@@ -337,9 +341,10 @@ def innermost(error: BaseException) -> tuple[str | None, int]:
 
 def _outputs(recorder: Recorder, results: list[Any], arguments: _Arguments) -> list[Tensor]:
     """Mark what the kernel returns, or without that what it wrote of its arguments."""
+    written = {s.name for module in recorder.modules for s in module.storages if s.kind == "input" and s.written}
     for module in recorder.modules:
         for s in module.storages:
-            if s.kind == "input" and s.written:
+            if s.kind == "input" and s.name in written:
                 s.kind = "inout"
     returned: list[Tensor] = []
     for value in results[0] if isinstance(results[0], (tuple, list)) else [results[0]]:
