@@ -14,14 +14,24 @@ from . import compute
 from .compute import joint_bounds, new_tile, with_bounds, with_mask
 from .dtypes import as_dtype
 from .errors import fail, nearest
-from .record import recorder
+from .record import Recorder, recorder
 from .tensor import Tensor
+from .tokens import Token
 
 
-def instruction(old: str = "", tensors: str = "dst data") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def always(_: dict[str, Any]) -> bool:
+    """Whether a call is one instruction whatever the shapes of its tensors."""
+    return True
+
+
+def instruction(
+    old: str = "", tensors: str = "dst data", direct: Callable[[dict[str, Any]], bool] | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a function be called in both styles.
 
     `old` are the positional parameters of the old style; `tensors` those of the new that must be tensors for a call to be of the new.
+    `direct` says of a new-style call's arguments whether the call is one instruction that depends on spaces, dtypes and plain values alone:
+    then the second call that looks like an earlier one skips the function.
     """
     old_names = old.split()
     needed = tensors.split()
@@ -39,11 +49,22 @@ def instruction(old: str = "", tensors: str = "dst data") -> Callable[[Callable[
                 # the new style by keywords: nearly all calls of large kernels
                 r = recorder()
                 frame = sys._getframe(1)
-                r.here = r.sites.get((id(frame.f_code), frame.f_lasti))
+                site = r.sites.get((id(frame.f_code), frame.f_lasti))
+                look = _look(call, kwargs) if direct is not None and site is not None and direct(kwargs) else None
+                if look is not None:
+                    known_call = r.direct.get(look)
+                    if known_call is not None and site is not None and not r.muted:
+                        r.append(known_call[0], kwargs, known_call[1], site)
+                        return kwargs["dst"]
+                r.here = site
+                before = r.calls
                 try:
-                    return function(**kwargs)
+                    out = function(**kwargs)
                 finally:
                     r.here = None
+                if look is not None and r.calls == before + 1:
+                    _learn(r, look, kwargs)
+                return out
             for key in kwargs:
                 if key not in known:
                     raise fail(f"`nisa.{function.__name__}` has no argument `{key}`", nearest(key, known))
@@ -84,6 +105,45 @@ def instruction(old: str = "", tensors: str = "dst data") -> Callable[[Callable[
         return call
 
     return decorate
+
+
+def _look(call: Any, kwargs: dict[str, Any]) -> Any:
+    """What a call looks like: its function, its argument names, plain values, spaces and dtypes; None where that is not all there is to it."""
+    look: list[Any] = [call]
+    add = look.append
+    for name, value in kwargs.items():
+        add(name)
+        if type(value) is Tensor:
+            if value.valid is not None or value.dynamic is not None:
+                return None
+            storage = value.storage
+            add(storage.code if value.dtype is storage.dtype else f"{storage.space} {value.dtype.bir}")
+        elif value is None or type(value) is float and value:
+            add(value)
+        elif type(value) is Token or type(value) is np.ufunc:
+            add(value)
+        elif isinstance(value, (int, float, str)):
+            add(repr(value))
+        else:
+            return None
+    return tuple(look)
+
+
+def _learn(r: Recorder, look: Any, kwargs: dict[str, Any]) -> None:
+    """Remember the one instruction a call became, if its tensors are arguments of the call, each a tensor of its own."""
+    if r.latest is None:
+        return
+    template, values = r.latest
+    tensors = {id(value): name for name, value in kwargs.items() if type(value) is Tensor}
+    if not template.reusable or len(tensors) != sum(1 for value in kwargs.values() if type(value) is Tensor):
+        return
+    roles = []
+    for role, out in template.roles:
+        name = tensors.get(id(values[role]))
+        if name is None:
+            return
+        roles.append((name, out))
+    r.direct[look] = (template, roles)
 
 
 def _skipped(function: Callable[..., Any], kwargs: dict[str, Any], own: frozenset[str]) -> Any:

@@ -11,6 +11,7 @@ from .errors import fail
 from .index import IndexArray, Mask
 from .instruction import (
     a_tile,
+    always,
     held_parts,
     instruction,
     made,
@@ -22,7 +23,16 @@ from .record import recorder
 from .tensor import Tensor
 
 
-@instruction("data1 data2 op dtype mask engine", "dst data1 data2")
+def same_shapes(call: dict[str, Any]) -> bool:
+    """Whether no operand of a `tensor_tensor` is broadcast."""
+    dst, a, b = call["dst"], call["data1"], call["data2"]
+    if type(dst) is not Tensor or type(a) is not Tensor or type(b) is not Tensor:
+        return False
+    rank = len(dst.dims)
+    return len(a.dims) == rank == len(b.dims) and dst.size == a.size == b.size
+
+
+@instruction("data1 data2 op dtype mask engine", "dst data1 data2", same_shapes)
 def tensor_tensor(dst: Any = None, data1: Any = None, data2: Any = None, op: Any = None, engine: Any = None, dtype: Any = None) -> Any:
     word = tokens.alu(op)
     if dst is None:
@@ -40,7 +50,7 @@ def tensor_tensor(dst: Any = None, data1: Any = None, data2: Any = None, op: Any
     return made(dst)
 
 
-@instruction("data op0 operand0 reverse0 op1 operand1 reverse1 dtype mask engine", "dst data")
+@instruction("data op0 operand0 reverse0 op1 operand1 reverse1 dtype mask engine", "dst data", always)
 def tensor_scalar(
     dst: Any = None, data: Any = None, op0: Any = None, operand0: Any = None, reverse0: bool = False, op1: Any = None, operand1: Any = None,
     reverse1: bool = False, engine: Any = None, dtype: Any = None,
@@ -72,7 +82,7 @@ def _operand(word: str, value: Any, whole: Tensor, part: Tensor) -> Any:
     return rows_of(number_or_tile(value), whole, part)
 
 
-@instruction("data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask", "dst data operand1")
+@instruction("data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask", "dst data operand1", always)
 def scalar_tensor_tensor(
     dst: Any = None, data: Any = None, op0: Any = None, operand0: Any = None, op1: Any = None, operand1: Any = None, reverse0: bool = False,
     reverse1: bool = False, dtype: Any = None,
@@ -88,7 +98,7 @@ def scalar_tensor_tensor(
     return made(out)
 
 
-@instruction("data dtype mask", "dst data")
+@instruction("data dtype mask", "dst data", always)
 def reciprocal(dst: Any = None, data: Any = None, dtype: Any = None) -> Any:
     out = out_tile(dst, a_tile(data), dtype)
     d, s = held_parts(out, data)
@@ -124,7 +134,7 @@ def _reduction(reduce_op: Any, reduce_res: Any, cmd: Any, default: str = "idle")
     return out
 
 
-@instruction("op data bias scale reduce_op reduce_res reduce_cmd mask dtype", "dst data")
+@instruction("op data bias scale reduce_op reduce_res reduce_cmd mask dtype", "dst data", always)
 def activation(
     dst: Any = None, op: Any = None, data: Any = None, bias: Any = None, scale: Any = 1.0, reduce_op: Any = None, reduce_res: Any = None,
     reduce_cmd: Any = None, dtype: Any = None, relu_param: Any = None,
@@ -132,7 +142,7 @@ def activation(
     return _activation("activation", dst, op, data, bias, scale, _reduction(reduce_op, reduce_res, reduce_cmd), dtype, relu_param)
 
 
-@instruction("op data reduce_op reduce_res bias scale mask dtype", "dst data")
+@instruction("op data reduce_op reduce_res bias scale mask dtype", "dst data", always)
 def activation_reduce(
     dst: Any = None, op: Any = None, data: Any = None, reduce_op: Any = None, reduce_res: Any = None, bias: Any = None, scale: Any = 1.0,
     dtype: Any = None,
@@ -204,7 +214,7 @@ def tensor_partition_reduce(dst: Any = None, op: Any = None, data: Any = None, d
     return made(out)
 
 
-@instruction("data op0 operand0 reduce_op reduce_res reverse0 dtype mask", "dst data")
+@instruction("data op0 operand0 reduce_op reduce_res reverse0 dtype mask", "dst data", always)
 def tensor_scalar_reduce(
     dst: Any = None, data: Any = None, op0: Any = None, operand0: Any = None, reduce_op: Any = None, reduce_res: Any = None,
     reverse0: bool = False, reduce_cmd: Any = None, reduce_init: Any = None, reduce_res_negate: bool = False, dtype: Any = None,
@@ -239,7 +249,7 @@ def tensor_scalar_cumulative(
     return dst
 
 
-@instruction("data0 data1 initial op0 op1 reverse0 reverse1 dtype mask", "dst data0 data1")
+@instruction("data0 data1 initial op0 op1 reverse0 reverse1 dtype mask", "dst data0 data1", always)
 def tensor_tensor_scan(
     dst: Any = None, data0: Any = None, data1: Any = None, initial: Any = None, op0: Any = None, op1: Any = None, reverse0: bool = False,
     reverse1: bool = False, dtype: Any = None,
@@ -257,7 +267,7 @@ def tensor_tensor_scan(
     return made(out)
 
 
-@instruction("data mask dtype", "dst data")
+@instruction("data mask dtype", "dst data", always)
 def bn_stats(dst: Any = None, data: Any = None, dtype: Any = None) -> Any:
     data = a_tile(data)
     out = out_tile(dst, data, dtype or dtypes.float32, (data.partitions, 6))
@@ -266,7 +276,7 @@ def bn_stats(dst: Any = None, data: Any = None, dtype: Any = None) -> Any:
     return made(with_bounds(out, {-2: (0, s.partitions)}) if dst is None and s.partitions != data.partitions else out)
 
 
-@instruction("data mask dtype", "dst data")
+@instruction("data mask dtype", "dst data", always)
 def bn_aggr(dst: Any = None, data: Any = None, dtype: Any = None) -> Any:
     data = a_tile(data)
     out = out_tile(dst, data, dtype or dtypes.float32, (data.partitions, 2))

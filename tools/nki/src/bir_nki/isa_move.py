@@ -12,6 +12,7 @@ from .enums import dge_mode, engine_word, oob_mode
 from .errors import fail
 from .instruction import (
     a_tile,
+    always,
     held_parts,
     instruction,
     made,
@@ -31,7 +32,7 @@ def memset(dst: Any = None, value: Any = 0, shape: Any = None, dtype: Any = None
     return dst
 
 
-@instruction("src engine dtype mask", "dst src")
+@instruction("src engine dtype mask", "dst src", always)
 def tensor_copy(dst: Any = None, src: Any = None, engine: Any = None, dtype: Any = None) -> Any:
     src = a_tile(src, "src")
     out = out_tile(dst, src, dtype)
@@ -119,7 +120,13 @@ def _row_text(view: Tensor) -> Tensor:
     return out
 
 
-@instruction("dst src mask dst_rmw_op oob_mode dge_mode", "dst src")
+def same_size(call: dict[str, Any]) -> bool:
+    """Whether a DMA writes as many elements as it reads."""
+    dst, src = call["dst"], call["src"]
+    return type(dst) is Tensor and type(src) is Tensor and dst.size == src.size
+
+
+@instruction("dst src mask dst_rmw_op oob_mode dge_mode", "dst src", same_size)
 def dma_copy(
     dst: Any = None, src: Any = None, dst_rmw_op: Any = None, oob_mode: Any = None, dge_mode: Any = None, unique_indices: Any = True,
     engine: Any = None, priority: Any = None,

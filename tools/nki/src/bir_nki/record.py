@@ -85,9 +85,10 @@ class Site:
 class Template:
     """The text of an instruction with `%s` for each tensor."""
 
-    __slots__ = ("text", "roles", "reusable", "accumulates")
+    __slots__ = ("op", "text", "roles", "reusable", "accumulates")
 
     def __init__(self, op_name: str) -> None:
+        self.op = op_name
         self.text = ""
         #: Roles of the tensors in order, and whether they are written.
         self.roles: list[tuple[str, bool]] = []
@@ -146,6 +147,10 @@ class Recorder:
         self.constants: dict[Any, Tensor] = {}
         self.sites: dict[tuple[int, int], Site] = {}
         self._templates: dict[Any, Template] = {}
+        #: Calls of `nki.isa` that are nothing but one instruction, by what they look like: its template, and its tensors by argument.
+        self.direct: dict[Any, tuple[Template, list[tuple[str, bool]]]] = {}
+        #: What was recorded last: its template and its operands.
+        self.latest: tuple[Template, dict[str, Any]] | None = None
         self._engines: dict[tuple[str, str], str] = {}
         #: What was last recorded made this tile, and nothing used it since: (line number, tile).
         self.fresh: tuple[int, Tensor] | None = None
@@ -242,8 +247,9 @@ class Recorder:
                 add(value)
             else:
                 # 1 and 1.0 are equal, and so are the zeros, but they do not read alike
-                add(repr(value) if type(value) is int or type(value) is float else value)
+                add(repr(value))
         if attrs:
+            sign += attrs
             sign += attrs.values()
         try:
             key = tuple(sign)
@@ -254,10 +260,15 @@ class Recorder:
             template = self._template(op_name, values, attrs or {})
             if key is not None and template.reusable:
                 self._templates[key] = template
+        self.latest = (template, values)
+        self.append(template, values, template.roles, self.here or self.site())
+
+    def append(self, template: Template, values: dict[str, Any], roles: list[tuple[str, bool]], site: Site) -> None:
+        """Append an instruction that was checked: `roles` are the names of its tensors in `values`, and whether they are written."""
         lines = self.module.lines
         at = len(lines)
         texts = []
-        for name, out in template.roles:
+        for name, out in roles:
             value = values[name]
             storage = value.storage
             if storage.first < 0:
@@ -269,7 +280,7 @@ class Recorder:
                 storage.written = True
             if value.dynamic is not None:
                 raise fail(
-                    f"operand `{name}` of `{op_name}` cannot have an offset known at run time only",
+                    f"operand `{name}` of `{template.op}` cannot have an offset known at run time only",
                     "DMA copies and `nisa.tensor_copy` can",
                 )
             if storage.psum is not None and not template.accumulates:
@@ -277,7 +288,6 @@ class Recorder:
                 at = storage.last = len(lines)
             texts.append(value._text or value.text())
         self.calls += 1
-        site = self.here or self.site()
         lines.append(f"{self.indent}{template.text % tuple(texts)}{site.text}")
 
     def _template(self, op_name: str, values: dict[str, Any], attrs: dict[str, Any]) -> Template:
