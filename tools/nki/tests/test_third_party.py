@@ -86,6 +86,43 @@ def test_trnrand_threefry_is_exact(rng, simulated):
     check(third_party("trnrand", "nki/dispatch.py", "threefry4x32_kernel"), words, threefry(words[:4], words[4:]), simulated, 0)
 
 
+def test_trnrand_philox_is_exact(rng, simulated):
+    """Products of 32-bit words, put together from bytes that f32 holds exactly."""
+    words = [rng.integers(0, 2**20, (128, 1)).astype(np.int32) for _ in range(3)]
+    c, k = [words[0].astype(np.uint64), *(np.zeros((128, 1), np.uint64),) * 3], [w.astype(np.uint64) for w in words[1:]]
+    mask = np.uint64(0xFFFFFFFF)
+    for _ in range(10):
+        high, low = np.uint64(32), mask
+        p0, p1 = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
+        c = [(p1 >> high) ^ c[1] ^ k[0], p1 & low, (p0 >> high) ^ c[3] ^ k[1], p0 & low]
+        k = [(k[0] + np.uint64(0x9E3779B9)) & mask, (k[1] + np.uint64(0xBB67AE85)) & mask]
+    wanted = np.concatenate(c, 1).astype(np.uint32).view(np.int32)
+    traced = bir_nki.trace(third_party("trnrand", "nki/dispatch.py", "philox4x32_kernel"), *words)
+    close(simulated(traced), wanted, 0)
+
+
+def test_trnrand_box_muller(rng, simulated):
+    u = (rng.random((128, 2)) * 0.98 + 0.01).astype(np.float32)
+    r, angle = np.sqrt(-2 * np.log(u[:, 0])), 2 * np.pi * u[:, 1]
+    wanted = np.stack([r * np.cos(angle), r * np.sin(angle)], 1)
+    check(third_party("trnrand", "nki/dispatch.py", "box_muller_kernel"), [u], wanted, simulated, 1e-5)
+
+
+def test_trnsolver_jacobi_rotation(rng, simulated):
+    """Writes rows, columns and single elements of its arguments."""
+    n, p, q, c, s = 16, 3, 9, np.float32(0.8), np.float32(0.6)
+    d, v = f32(rng, n, n), f32(rng, n, n)
+    d = d + d.T
+    rotated, vectors = d.copy(), v.copy()
+    for array, axes in ((rotated, "rows columns"), (vectors, "columns")):
+        for axis in axes.split():
+            view = array if axis == "rows" else array.T
+            view[p], view[q] = c * view[p] - s * view[q], s * view[p] + c * view[q]
+    rotated[p, q] = rotated[q, p] = 0
+    kernel = third_party("trnsolver", "nki/dispatch.py", "jacobi_rotation_kernel")
+    check(kernel, [d, v, p, q, float(c), float(s), n], (rotated, vectors), simulated, 1e-5)
+
+
 def test_trnsparse_bsr_spmm(rng, simulated):
     blocks, gathered = f32(rng, 2, 3, 128, 128), f32(rng, 2, 3, 128, 512)
     wanted = np.einsum("mkij,mkjn->min", blocks, gathered).reshape(256, 512)
@@ -104,6 +141,16 @@ def test_trnsparse_attention_statistics(rng, simulated):
     top = scores.max(-1, keepdims=True)
     kernel = third_party("trnsparse", "nki/kernels.py", "_attn_stats_kernel")
     check(kernel, [q, k], (top, np.exp(scores - top).sum(-1, keepdims=True)), simulated)
+
+
+def test_trnsparse_attention(rng, simulated):
+    q, k, v = f32(rng, 1, 128, 64) * 0.3, f32(rng, 1, 2, 128, 64) * 0.3, f32(rng, 1, 2, 128, 64)
+    scores = np.einsum("mqd,mknd->mkqn", q, k)
+    top = scores.max((1, 3))[..., None]
+    e = np.exp(scores - top[:, None])
+    denominator = e.sum((1, 3))[..., None]
+    wanted = np.einsum("mkqn,mknd->mqd", e / denominator[:, None], v).reshape(128, 64)
+    check(third_party("trnsparse", "nki/kernels.py", "_attn_out_kernel"), [q, k, v, top, denominator], wanted, simulated, 1e-4)
 
 
 def test_trntensor_matmul(rng, simulated):

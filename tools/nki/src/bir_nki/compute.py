@@ -328,6 +328,9 @@ def copy(src: Any, dtype: Any = None, mask: Any = None, space: str = "sbuf") -> 
     out = with_bounds(out, joint_bounds([src]))
     dst = out.effective()
     if not is_empty(dst):
+        if kind is not src.dtype and kind.is_int and src.dtype.is_int and kind.itemsize == src.dtype.itemsize:
+            # signed and unsigned are the same bits, as in numpy; a conversion would go by way of f32
+            dst = dst.view(src.dtype)
         recorder().emit("tensor_copy", {"dst": dst, "src": src.effective()})
     return recorder().made(out)
 
@@ -584,13 +587,16 @@ def _mod(op: str, a: Any, b: Any, kind: DType, mask: Any) -> Any:
     return binary("subtract", a, binary("multiply", quotient, b, dtypes.float32), kind)
 
 
-def cos(x: Any, dtype: Any = None, mask: Any = None) -> Any:
-    """sin(x + pi/2), brought back below pi, where the engine's sine is valid."""
+def sine(x: Any, dtype: Any = None, mask: Any = None, shift: float = 0.0) -> Any:
+    """sin(x + shift) of any `x`: the engine's sine is valid from -pi to pi, so whole turns are taken off first."""
     if not isinstance(x, Tensor):
-        return math.cos(x)
-    shifted = binary("add", copy(x, dtypes.float32, mask), math.pi / 2)
-    over = binary("greater", shifted, math.pi, dtypes.float32)
-    return unary("sin", binary("subtract", shifted, binary("multiply", over, 2 * math.pi)), dtype or x.dtype)
+        return math.sin(x + shift)
+    kind = dtype or (x.dtype if x.dtype.is_float else dtypes.float32)
+    if shift:
+        x = binary("add", x, shift, dtypes.float32, mask)
+    turns = binary("multiply", x, 1 / (2 * math.pi), dtypes.int32, mask)  # rounded to the nearest
+    rest = binary("subtract", x, binary("multiply", turns, 2 * math.pi, dtypes.float32), dtypes.float32)
+    return unary("sin", rest, kind)
 
 
 def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None) -> Any:

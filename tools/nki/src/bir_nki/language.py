@@ -443,7 +443,7 @@ floor_divide = Token("floor_divide", "divide_int", None, _binary_function("divid
 bitwise_left_shift = Token("bitwise_left_shift", "left_shift", None, _binary_function("left_shift"))
 bitwise_right_shift = Token("bitwise_right_shift", "right_shift", None, _binary_function("right_shift"))
 for _word in ("sigmoid", "relu", "gelu", "gelu_dx", "gelu_apprx_tanh", "gelu_apprx_sigmoid", "gelu_apprx_sigmoid_dx", "silu", "silu_dx", "tanh",
-              "softplus", "mish", "erf", "erf_dx", "exp", "log", "sin", "arctan", "sqrt", "rsqrt", "sign", "square", "prelu", "identity"):  # fmt: skip
+              "softplus", "mish", "erf", "erf_dx", "exp", "log", "arctan", "sqrt", "rsqrt", "sign", "square", "prelu", "identity"):  # fmt: skip
     globals()[_word] = Token(_word, _word, _word, _unary_function(_word))
 globals()["abs"] = Token("abs", "abs", "abs", _unary_function("abs"))
 copy = Token("copy", None, "copy", copy)
@@ -455,8 +455,9 @@ logical_not = Token("logical_not", None, None, lambda x, *, dtype=None, mask=Non
 floor = Token("floor", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.floor(x, dtype, mask))
 ceil = Token("ceil", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.ceil(x, dtype, mask))
 trunc = Token("trunc", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.trunc(x, dtype, mask))
-cos = Token("cos", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.cos(x, dtype, mask))
-tan = Token("tan", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.binary("divide", compute.unary("sin", x, dtype, mask), compute.cos(x, dtype, mask)))
+sin = Token("sin", None, "sin", lambda x, *, dtype=None, mask=None, name=None: compute.sine(x, dtype, mask))
+cos = Token("cos", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.sine(x, dtype, mask, math.pi / 2))
+tan = Token("tan", None, None, lambda x, *, dtype=None, mask=None, name=None: compute.binary("divide", sin(x, dtype=dtype, mask=mask), cos(x, dtype=dtype, mask=mask)))
 abs_max = Token("abs_max", "abs_max", None)
 abs_min = Token("abs_min", "abs_min", None)
 average = Token("average", "average", None)
