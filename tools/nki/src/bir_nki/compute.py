@@ -328,7 +328,7 @@ def copy(src: Any, dtype: Any = None, mask: Any = None, space: str = "sbuf") -> 
     out = with_bounds(out, joint_bounds([src]))
     dst = out.effective()
     if not is_empty(dst):
-        if kind is not src.dtype and kind.is_int and src.dtype.is_int and kind.itemsize == src.dtype.itemsize:
+        if kind is not src.dtype and kind.kind in "iu" and src.dtype.kind in "iu" and kind.itemsize == src.dtype.itemsize:
             # signed and unsigned are the same bits, as in numpy; a conversion would go by way of f32
             dst = dst.view(src.dtype)
         recorder().emit("tensor_copy", {"dst": dst, "src": src.effective()})
