@@ -109,6 +109,85 @@ def tensor_scalar_on_bits(rng):
     return kernel, [x], (x >> 3) & 0xFF
 
 
+@case(tolerance=1e-5)
+def tensor_scalar_with_steps_of_the_pool_engine(rng):
+    """`rsqrt` and `power` run on the pool engine, and nothing else of `tensor_scalar` does."""
+
+    def kernel(x):
+        a, b, c = sbuf(x.shape), sbuf(x.shape), sbuf(x.shape)
+        t = loaded(x)
+        nisa.tensor_scalar(dst=a, data=t, op0=nl.add, operand0=1e-5, op1=nl.rsqrt, operand1=0.0)
+        nisa.tensor_scalar(dst=b, data=t, op0=nl.rsqrt, operand0=0.0)
+        nisa.tensor_scalar(b, b, nl.multiply, 2.0, op1=nl.power, operand1=-2.0)
+        nisa.tensor_scalar(dst=c, data=t, op0=nl.power, operand0=0.5)
+        return stored(a, b, c)
+
+    x = abs(f32(rng, 128, 16)) + 1
+    return kernel, [x], (1 / np.sqrt(x + np.float32(1e-5)), x / 4, np.sqrt(x))
+
+
+@case(tolerance=1e-5)
+def accumulator_of_the_activation_engine(rng):
+    """Sums go on from one instruction to the next, and only the last is read out."""
+
+    def kernel(x):
+        t, e, total = loaded(x), sbuf((128, 16)), sbuf((128, 1))
+        nisa.activation(dst=e, op=nl.exp, data=t[:, 0:16], reduce_op=nl.add, reduce_cmd=nisa.reduce_cmd.reset_reduce)
+        nisa.activation(dst=e, op=nl.exp, data=t[:, 16:32], reduce_op=nl.add, reduce_res=total, reduce_cmd=nisa.reduce_cmd.reduce)
+        return stored(total)
+
+    x = f32(rng, 128, 32)
+    return kernel, [x], np.exp(x).sum(1, keepdims=True)
+
+
+@case(tolerance=1e-4)
+def psum_zeroed_and_written_in_parts(rng):
+    """A zero fill is held back while matmuls fill the tile, and appears where it was asked for if they leave some of it."""
+
+    def kernel(x):
+        t, first, second = loaded(x), sbuf((64, 96)), sbuf((64, 96))
+        for out, ends in ((first, 96), (second, 64)):
+            p = nl.ndarray((64, 96), dtype=nl.float32, buffer=nl.psum)
+            nisa.memset(p, 0.0)
+            for start in range(0, ends, 32):
+                for _ in range(2):
+                    nisa.nc_matmul(dst=p[:, start : start + 32], stationary=t, moving=t[:, 0:32], accumulate=True)
+            nisa.tensor_copy(out, p)
+        return stored(first, second)
+
+    x = f32(rng, 128, 64)
+    product = 2 * x.T @ x[:, :32]
+    return kernel, [x], (np.tile(product, 3), np.concatenate([product, product, 0 * product], 1))
+
+
+@case(tolerance=1e-4)
+def matmul_of_double_rows_and_in_a_corner(rng):
+    def kernel(a, b, x):
+        p, q = (nl.ndarray((32, 64), dtype=nl.float32, buffer=nl.psum) for _ in range(2))
+        out, corner = sbuf((32, 64)), sbuf((32, 32))
+        nisa.nc_matmul(dst=p, stationary=loaded(a), moving=loaded(b), perf_mode=nisa.matmul_perf_mode.double_row)
+        nisa.tensor_copy(out, p)
+        t = loaded(x)
+        nisa.nc_matmul(dst=q[:, 0:32], stationary=t, moving=t, tile_position=(0, 0), tile_size=(32, 32))
+        nisa.tensor_copy(corner, q[:, 0:32])
+        return stored(out, corner)
+
+    a, b = (f32(rng, 128, 2, n).astype(nl.float8_e4m3.dtype) for n in (32, 64))
+    x = f32(rng, 32, 32)
+    return kernel, [a, b, x], (np.einsum("kjm,kjn->mn", a.astype(np.float32), b.astype(np.float32)), x.T @ x)
+
+
+@case(tolerance=0)
+def outputs_numpy_has_no_name_for(rng):
+    def kernel(x):
+        t = sbuf(x.shape, nl.float8_e5m2)
+        nisa.tensor_copy(dst=t, src=loaded(x))
+        return stored(t)
+
+    x = f32(rng, 128, 16)
+    return kernel, [x], x.astype(nl.float8_e5m2.dtype)
+
+
 @case()
 def scalar_tensor_tensor(rng):
     def kernel(x, y):

@@ -197,6 +197,37 @@ def test_objects_with_fields_that_have_no_annotations():
     assert Config(3).columns == 4
 
 
+def test_views_of_a_class_that_makes_patterns(rng):
+    """As libraries do it: an object over a tensor that answers with `.ap`."""
+
+    class View(nl.NKIObject):
+        base: nl.ndarray
+
+        def __init__(self, base):
+            self.base, self.shape = base, tuple(base.shape)
+            self.strides = tuple(int(np.prod(self.shape[axis + 1 :])) for axis in range(len(self.shape)))
+
+        def broadcast(self, dim, size):
+            self.shape = (*self.shape[:dim], size, *self.shape[dim:])
+            self.strides = (*self.strides[:dim], 0, *self.strides[dim:])
+            return self
+
+        def get_view(self):
+            return self.base.ap(pattern=list(zip(self.strides, self.shape)), offset=0, dtype=self.base.dtype)
+
+    def kernel(x, c):
+        rows, factors, out = (nl.ndarray(s, dtype=x.dtype, buffer=nl.sbuf) for s in (x.shape, c.shape, x.shape))
+        nisa.dma_copy(dst=rows, src=x)
+        nisa.dma_copy(dst=factors, src=c)
+        nisa.tensor_tensor(out, View(rows).get_view(), View(factors).broadcast(2, 3).get_view(), nl.multiply)
+        result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=result, src=out)
+        return result
+
+    x, c = f32(rng, 64, 2, 3, 8), f32(rng, 64, 2, 8)
+    np.testing.assert_array_equal(bir_nki.simulate(kernel, x, c), x * c[:, :, None])
+
+
 def test_trace_knows_its_program():
     def kernel(x):
         assert (nl.program_ndim(), nl.num_programs(), nl.program_id(0)) == (0, 1, 0)

@@ -50,6 +50,10 @@ def tensor_tensor(dst: Any = None, data1: Any = None, data2: Any = None, op: Any
     return made(dst)
 
 
+#: Operations that `tensor_scalar` and `tensor_tensor` compute on the pool engine only.
+POOL_ONLY = frozenset({"rsqrt", "power"})
+
+
 @instruction("data op0 operand0 reverse0 op1 operand1 reverse1 dtype mask engine", "dst data", always)
 def tensor_scalar(
     dst: Any = None, data: Any = None, op0: Any = None, operand0: Any = None, reverse0: bool = False, op1: Any = None, operand1: Any = None,
@@ -67,6 +71,15 @@ def tensor_scalar(
     attrs = {"op0": word0, "op1": word1, "reverse0": bool(reverse0) or None, "reverse1": bool(reverse1) or None}
     if engine:
         attrs["engine"] = engine_word(engine)
+    if word0 in POOL_ONLY or word1 in POOL_ONLY:
+        if word1 is not None:
+            # one step is the pool engine's, which computes nothing else: two instructions
+            between = new_tile(s.shape, dtypes.float32, pdim=max(0, s.pdim))
+            tensor_scalar(dst=between, data=s, op0=word0, operand0=operand0, reverse0=reverse0)
+            tensor_scalar(dst=d, data=between, op0=word1, operand0=operand1, reverse0=reverse1)
+            return made(out)
+        attrs["engine"] = "pool"
+        s = compute.in_sbuf(s)
     recorder().emit("tensor_scalar", {"dst": d, "src": s, "operand0": operand0, "operand1": operand1}, attrs)
     return made(out)
 

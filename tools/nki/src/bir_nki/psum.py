@@ -17,7 +17,7 @@ Region = tuple[Any, ...]
 class State:
     """A PSUM location's words."""
 
-    __slots__ = ("zeroed", "pending", "regions", "depth")
+    __slots__ = ("zeroed", "pending", "regions", "depth", "line", "at")
 
     def __init__(self, depth: int) -> None:
         #: A zero fill was asked for since the last reset.
@@ -28,6 +28,9 @@ class State:
         self.regions: dict[Region, int] = {}
         #: How many loops of the IR the tile (or its zero fill) lies in.
         self.depth = depth
+        #: The zero fill that was held back, and where it belongs among the instructions.
+        self.line = ""
+        self.at = 0
 
 
 def _region(dst: Any) -> Region:
@@ -63,6 +66,11 @@ def zero(recorder: Any, dst: Any) -> bool:
     state.zeroed = state.pending = True
     state.regions.clear()
     state.depth = len(recorder.loops)
+    value = "0" if dst.storage.dtype.is_int else "0.0"
+    state.line = f"{recorder.indent}memset %{dst.storage.name} <- {value}{(recorder.here or recorder.site()).text}"
+    state.at = len(recorder.module.lines)
+    if state not in recorder.held_back:
+        recorder.held_back.append(state)
     return True
 
 
@@ -101,34 +109,48 @@ def accumulation(recorder: Any, dst: Any, accumulate: bool | None) -> Any:
 
 
 def touch(recorder: Any, view: Any, write: bool) -> None:
-    """Another engine reads or writes `view`: a zero fill held back must happen first, unless PE filled the tile."""
-    state = view.storage.psum
+    """Another engine reads or writes `view`: a zero fill held back must have happened, unless the tile was filled since."""
+    storage = view.storage
+    state = storage.psum
+    size = storage.row * storage.parts
     if state.pending:
-        whole = view.partitions == view.storage.parts and view.size == view.storage.row * view.storage.parts
-        covered = 0
-        for region in state.regions:
-            elements = region[2]
-            for _, count in region[3]:
-                elements *= count
-            covered += elements
-        if not (write and whole) and covered < view.storage.row * view.storage.parts and _region(view) not in state.regions:
-            if state.regions:
-                raise fail(
-                    f"`{view.storage.name}` was zeroed, partly written by matmuls and is now used as a whole",
-                    "zero the parts that no matmul writes with `nisa.memset`",
-                )
-            state.pending = False
-            emit_zero(recorder, view)
-        if write:
-            state.pending = False
+        whole = view.partitions == storage.parts and view.size == size
+        if write and whole:
+            release(recorder, state)
+        elif not write and _region(view) not in state.regions and _covered(state) < size:
+            emit_zero(recorder, storage)
+        elif write:
+            # one more part that no longer needs the zeros
+            state.regions[_region(view)] = len(recorder.loops)
+            return
     if write:
         state.regions.clear()
         state.zeroed = False
 
 
-def emit_zero(recorder: Any, view: Any) -> None:
-    """The `memset` that was held back."""
-    s = view.storage
-    value = "0" if s.dtype.is_int else "0.0"
-    recorder.module.lines.append(f"{recorder.indent}memset %{s.name} <- {value}{s.loc}")
-    s.written = True
+def _covered(state: State) -> int:
+    """Elements in the regions written."""
+    total = 0
+    for _, _, elements, dims in state.regions:
+        for _, count in dims:
+            elements *= count
+        total += elements
+    return total
+
+
+def release(recorder: Any, state: State) -> None:
+    """The zero fill is not needed any more."""
+    state.pending = False
+    recorder.held_back.remove(state)
+
+
+def emit_zero(recorder: Any, storage: Any) -> None:
+    """Put the `memset` that was held back where it belongs."""
+    state = storage.psum
+    release(recorder, state)
+    recorder.module.lines.insert(state.at, state.line)
+    for other in recorder.held_back:
+        if other.at >= state.at:
+            other.at += 1
+    storage.written = True
+    storage.first = state.at if storage.first < 0 else min(storage.first, state.at)

@@ -161,6 +161,8 @@ class Recorder:
         self.whiles: list[tuple[tuple[int, int], tuple[str, int] | None]] = []
         #: A mistake that could not be raised where it was made.
         self.fault: KernelError | None = None
+        #: Zero fills of PSUM tiles that were not emitted; see psum.py.
+        self.held_back: list[psum.State] = []
         #: Nothing is recorded: a call whose mask is false.
         self.muted = False
         #: The kernel's call under way, where `nki.isa` knows it already.

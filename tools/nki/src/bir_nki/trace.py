@@ -147,12 +147,13 @@ class Trace:
 
 def _seen(tensor: Tensor, array: np.ndarray) -> np.ndarray:
     """The part and shape of an output that the kernel returned."""
-    flat = np.ascontiguousarray(array).reshape(-1)
+    # numpy strides bits of any dtype, but not ml_dtypes' own
+    flat = np.ascontiguousarray(array).reshape(-1).view(f"u{array.dtype.itemsize}")
     size = flat.itemsize
     view = np.lib.stride_tricks.as_strided(
         flat[tensor.offset :], shape=tensor.shape, strides=tuple(step * size for step, _ in tensor.dims), writeable=False
     )
-    return np.array(view)
+    return np.array(view).view(array.dtype)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
