@@ -105,6 +105,20 @@ pub enum FaultKind {
         /// For which partition.
         partition: usize,
     },
+    /// An operand that does not hold what a hint promises.
+    #[error(
+        "is promised zeros and ones by `{hint}`, but element {element} of partition {partition} is {value}"
+    )]
+    Promise {
+        /// The attribute.
+        hint: &'static str,
+        /// What it found.
+        value: String,
+        /// Where.
+        partition: usize,
+        /// Where.
+        element: usize,
+    },
     /// Cores that wait for each other, or for one that has ended.
     #[error("is never passed: {waits}")]
     Deadlock {
@@ -216,6 +230,10 @@ impl Fault {
             }
             FaultKind::Accumulate { .. } => diagnostic
                 .help("the first `matmult` of a group overwrites: leave `accumulate` out there"),
+            FaultKind::Deadlock { .. } => {
+                diagnostic.help("all cores of a group have to come to the same exchange")
+            }
+            FaultKind::Promise { hint, .. } => diagnostic.help(format!("leave `{hint}` out")),
             FaultKind::Memory { .. } => diagnostic.help("`--max-bytes N` raises the limit"),
             FaultKind::Steps { .. } => diagnostic.help("`--max-steps N` raises the limit"),
             _ => diagnostic,

@@ -76,6 +76,19 @@ pub struct Port {
     pub dims: Vec<u64>,
 }
 
+impl Port {
+    /// Whether an input of that name is given to it: its own, or what stands before `@core`, which
+    /// is given to the ports of all cores.
+    pub fn takes(&self, name: &str) -> bool {
+        self.name == name || plain(&self.name) == Some(name)
+    }
+}
+
+/// What stands before `@core` in the name of a port of a program of several cores.
+fn plain(name: &str) -> Option<&str> {
+    name.rsplit_once('@').map(|(name, _)| name)
+}
+
 /// What a run gives.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -85,7 +98,8 @@ pub struct Outcome {
     pub stats: Stats,
 }
 
-/// Values by name.
+/// Values by name. In a program of several cores `x` is given to every input `x@core` that has no
+/// value of its own.
 pub type Inputs = BTreeMap<String, Tensor>;
 
 /// A program ready to run: a function, or one for each core.
@@ -210,6 +224,7 @@ impl<'a> Simulation<'a> {
                     let name = &location.name;
                     let tensor = inputs
                         .get(name)
+                        .or_else(|| inputs.get(plain(name)?))
                         .ok_or_else(|| bad(format!("no value is given for input `%{name}`")))?;
                     if tensor.dtype != location.dtype || tensor.dims != location.dims {
                         return Err(bad(format!(

@@ -600,3 +600,20 @@ fn loops_meet_in_every_iteration() {
     let fault = simulation.run(&inputs, &mut |_| {}).expect_err("too many");
     assert!(fault.to_string().contains("within the limit of 5 steps"));
 }
+
+#[test]
+fn an_input_of_a_plain_name_is_given_to_every_core() {
+    let body = "%x = alloc dram<1x4xf32> {kind = input}\n%y = alloc dram<1x4xf32> {kind = output}\ndma_copy %y <- %x";
+    let ir = cores(&[body, body], true);
+    let (x, own) = (
+        random::tensor(1, "x", DType::F32, &[1, 4]),
+        random::tensor(2, "x", DType::F32, &[1, 4]),
+    );
+    let inputs = Tensors::from([("x".to_owned(), x.clone()), ("x@1".to_owned(), own.clone())]);
+    let found = run(&ir, &inputs).expect("runs");
+    assert_eq!((&found["y@0"], &found["y@1"]), (&x, &own));
+    assert_eq!(
+        run(&ir, &Tensors::from([("x@1".to_owned(), own)])).expect_err("core 0 has none"),
+        "no value is given for input `%x@0`"
+    );
+}

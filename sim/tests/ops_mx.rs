@@ -413,3 +413,30 @@ fn tags_beyond_the_block_are_named() {
         "`matmult_sparse` finds position 8 for element 0 of partition 0, but `%b` has 8 there"
     );
 }
+
+#[test]
+fn hints_of_zeros_and_ones_are_held_to_it() {
+    let body = |hint: &str, value: &str, dtype: &str| {
+        format!(
+            "%y = alloc dram<1x2xf32> {{kind = output}}\n%a = alloc sbuf<4x1x{dtype}>\n%b = alloc sbuf<4x2x{dtype}>\n\
+             %p = alloc psum<1x2xf32>\n%yt = alloc sbuf<1x2xf32>\nmemset %a <- 1.0\nmemset %b <- 1.0\nmemset %b[:, 1:2] <- {value}\n\
+             matmult %p <- stationary %a, moving %b {{{hint}}}\ntensor_copy %yt <- %p\nsave %y <- %yt"
+        )
+    };
+    assert_eq!(
+        values(&output(&body("moving_onezero", "0.0", "f32"), &[])),
+        [4.0, 0.0]
+    );
+    assert_eq!(
+        failure(
+            &body("stationary_onezero, moving_onezero", "2.5", "f32"),
+            &[]
+        ),
+        "`matmult` is promised zeros and ones by `moving_onezero`, but element 1 of partition 0 is 2.5"
+    );
+    // Of other dtypes the hint says nothing.
+    assert_eq!(
+        values(&output(&body("moving_onezero", "2.5", "bf16"), &[])),
+        [4.0, 10.0]
+    );
+}

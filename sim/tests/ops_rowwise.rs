@@ -433,3 +433,55 @@ fn tensor_scalar_cache_keeps_scalars_for_later() {
         "`tensor_scalar_cache` takes scalar 0 of partition 4 from the cache, which holds nothing there"
     );
 }
+
+#[test]
+fn sources_that_overlap_the_destination_are_read_first() {
+    let x = Operand::whole(
+        "x",
+        tensor(
+            DType::F32,
+            &[33, 12],
+            (0..396).map(|i| ((i * 7) % 31) as f32),
+        ),
+    );
+    let old = x.values();
+    type Row<'a> = &'a dyn Fn(&[f32]) -> Vec<f32>;
+    let cases: [(&str, Row<'_>); 6] = [
+        (
+            "tensor_scalar_reduce add %x_t[:, 1:12] <- %x_t[:, 0:11], 1.0",
+            &|row| row[..11].iter().map(|x| x + 1.0).collect(),
+        ),
+        (
+            "tensor_scalar_cumulative multiply add %x_t[:, 1:12] <- %x_t[:, 0:11], 1.0",
+            &|row| (1..12).map(|n| row[..n].iter().sum()).collect(),
+        ),
+        (
+            "tensor_scalar_cache multiply %x_t[:, 1:12] <- %x_t[:, 0:11], %x_t[:, 5:6] {cache_write}",
+            &|row| row[..11].iter().map(|x| x * row[5]).collect(),
+        ),
+        (
+            "activate2 copy multiply bypass %x_t[:, 1:12] <- %x_t[:, 0:11], %x_t[:, 11:12]",
+            &|row| row[..11].iter().map(|x| x * row[11]).collect(),
+        ),
+        ("dropout %x_t[:, 1:12] <- %x_t[:, 0:11], 0.0", &|row| {
+            row[..11].to_vec()
+        }),
+        (
+            "dma_compute add %x_t[:, 1:12] <- %x_t[:, 0:11], %x_t[:, 1:12]",
+            &|row| (0..11).map(|i| row[i] + row[i + 1]).collect(),
+        ),
+    ];
+    for (ops, f) in cases {
+        let found = run("trn3", &[&x], ops);
+        let want: Vec<f32> = old
+            .iter()
+            .flat_map(|row| {
+                let mut row = row.clone();
+                let new = f(&row);
+                row[1..].copy_from_slice(&new);
+                row
+            })
+            .collect();
+        assert_same(&values(&found["x"]), &want, ops);
+    }
+}

@@ -14,6 +14,7 @@ use crate::rows;
 use crate::tile::Tile;
 
 use super::movement::volume;
+use super::promise::ZerosAndOnes;
 
 /// Whether to add to what the destination holds.
 pub(super) enum Mode {
@@ -284,13 +285,28 @@ pub(super) fn matmult(site: &Site<'_>) -> Run<Box<dyn Task>> {
             moving,
         }));
     }
-    Ok(Box::new(Matmult {
+    // Only of f32 do the hints say anything.
+    let hints = [
+        ("stationary_onezero", &stationary),
+        ("moving_onezero", &moving),
+    ];
+    let promised: Vec<(Tile, &'static str)> = hints
+        .into_iter()
+        .filter(|(hint, tile)| site.flag(hint) && tile.dtype == DType::F32)
+        .map(|(hint, tile)| (tile.clone(), hint))
+        .collect();
+    let task = Box::new(Matmult {
         dst,
         stationary,
         moving,
         mode: Mode::of(site)?,
         shape,
-    }))
+    });
+    Ok(if promised.is_empty() {
+        task
+    } else {
+        Box::new(ZerosAndOnes { task, promised })
+    })
 }
 
 /// The first value of the loop behind an index operand.

@@ -16,6 +16,7 @@ mod matrix;
 mod movement;
 mod mx;
 mod partitions;
+mod promise;
 mod reduce;
 mod rowwise;
 mod select;

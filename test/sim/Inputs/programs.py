@@ -15,6 +15,8 @@ def two_cores():
     a = rng.standard_normal((256, 64), dtype=np.float32)
     b = rng.standard_normal((256, 96), dtype=np.float32)
     y = a.T @ b
+    np.save(out / "a.npy", a[:2, :3])
+    np.save(out / "b.npy", b[:2, :3])
     expected = {"y@0": y, "y@1": y, "part@0": y[:32], "part@1": y[32:]}
     return {"a": a, "b": b}, expected
 

@@ -33,7 +33,7 @@ Exit codes:
 /// Runs a .bir file on data: reads its inputs, executes its function, writes or checks its outputs.
 ///
 /// The function run is the only one of its module, or `main`. Several modules are the cores of one
-/// program: locations that are not shared are then called NAME@CORE.
+/// program: locations that are not shared are then called NAME@CORE, and an input NAME is given to all.
 #[derive(Parser)]
 #[command(name = "bir-sim", version, after_help = AFTER, max_term_width = 100)]
 struct Args {
@@ -282,7 +282,7 @@ fn port<'p>(ports: &'p [Port], name: &str, wanted: PortKind) -> Result<&'p Port,
     ports
         .iter()
         .filter(fits)
-        .find(|port| port.name == name)
+        .find(|port| port.name == name || wanted == PortKind::Input && port.takes(name))
         .ok_or_else(|| {
             let known = ports.iter().filter(fits).map(|port| port.name.as_str());
             let help = did_you_mean(name, known).map_or(String::new(), |help| format!("; {help}"));
@@ -330,7 +330,8 @@ fn inputs(args: &Args, ports: &[Port]) -> Result<BTreeMap<String, Tensor>, Strin
     }
     let missing: Vec<String> = ports
         .iter()
-        .filter(|port| port.kind != PortKind::Output && !inputs.contains_key(&port.name))
+        .filter(|port| port.kind != PortKind::Output)
+        .filter(|port| !inputs.keys().any(|name| port.takes(name)))
         .map(|port| format!("`%{}`", port.name))
         .collect();
     if !missing.is_empty() {
