@@ -537,3 +537,60 @@ def test_remainders_and_powers(rng, simulated):
 
     x = f32(rng, 128, 16) * 10
     run(kernel, [x], (np.mod(x, 3), np.abs(x) ** 1.5), simulated, 1e-4)
+
+
+def test_a_value_that_is_kept_is_not_made_elsewhere(rng, simulated):
+    """A value just made may be written where it is assigned, but not if the kernel uses it again."""
+
+    def kernel(x):
+        out = nl.ndarray((4, 128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        a = nl.load(x)
+        both = nl.ndarray((nl.par_dim(128), 2, 64), dtype=nl.float32)
+        b = nl.exp(a)
+        both[:, 0, :] = b
+        both[:, 1, :] = b
+        nl.store(out[0], both[:, 0, :])
+        nl.store(out[1], both[:, 1, :])
+        c = nl.ndarray((nl.par_dim(128), 64), dtype=nl.float32)
+        kept = [nl.tanh(a)]
+        c[...] = kept[0]
+        nl.store(out[2], c + kept[0])
+        product = nisa.nc_matmul(a[:, 0:64], a[:, 0:64])
+        total = nl.zeros((64, 64), dtype=nl.float32, buffer=nl.psum)
+        total += product
+        nl.store(out[3, 0:64, :], nl.copy(total))
+        nl.store(out[3, 64:128, :], nl.copy(product))
+        return out
+
+    x = f32(rng, 128, 64)
+    wanted = np.stack([np.exp(x), np.exp(x), 2 * np.tanh(x), np.concatenate([x.T @ x] * 2)])
+    run(kernel, [x], wanted, simulated, 1e-4)
+
+
+def test_a_value_nobody_keeps_is_made_where_it_is_assigned(rng):
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        c = nl.ndarray((nl.par_dim(128), 2, 64), dtype=nl.float32)
+        c[:, 0, :] = nl.load(x)
+        d = nl.ndarray((nl.par_dim(128), 2, 64), dtype=nl.float32)
+        d[:, 1, :] = nl.exp(c[:, 0, :])
+        nl.store(out, d[:, 1, :])
+        return out
+
+    text = bir_nki.trace(kernel, f32(rng, 128, 64)).text
+    assert "load %c[" in text and "activation exp %d[" in text and "tensor_copy" not in text
+    assert text.count("alloc sbuf") == 2
+
+
+def test_overlapping_assignment_copies_first(rng, simulated):
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        tile[:, 0:32] = tile[:, 1:33] + 0.0
+        nl.store(out, tile)
+        return out
+
+    x = f32(rng, 128, 64)
+    wanted = x.copy()
+    wanted[:, 0:32] = x[:, 1:33]
+    run(kernel, [x], wanted, simulated, 0)

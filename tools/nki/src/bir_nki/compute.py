@@ -190,8 +190,8 @@ def fit(value: Tensor, shape: tuple[int, ...]) -> Tensor:
     return broadcast_to(value, shape)
 
 
-def assign(dst: Tensor, value: Any) -> None:
-    """`dst[...] = value`."""
+def assign(dst: Tensor, value: Any, nobody_keeps: bool = False) -> None:
+    """`dst[...] = value`. A value that nobody keeps may be made in `dst` in the first place."""
     r = recorder()
     if isinstance(value, Tensor):
         if value.storage is dst.storage and value.text() == dst.text():
@@ -205,13 +205,13 @@ def assign(dst: Tensor, value: Any) -> None:
             if not is_empty(d):
                 dma(d, s)
             return
-        if value.storage.space == "psum" and dst.storage.space == "psum" and value.dtype is dst.dtype and into(value, dst, False):
+        if value.storage.space == "psum" and dst.storage.space == "psum" and value.dtype is dst.dtype and nobody_keeps and into(value, dst, False):
             return
         source = fit(value, dst.shape)
         bounds = joint_bounds([dst, source])
         d, s = (with_bounds(t, bounds).effective() for t in (dst, source))
         if not is_empty(d):
-            if r.fresh is not None and r.fresh[0] == len(r.module.lines) and r.fresh[1] is value and value is source and _redirect(r, value, d):
+            if nobody_keeps and r.fresh is not None and r.fresh[0] == len(r.module.lines) and r.fresh[1] is value and value is source and _redirect(r, value, d):
                 return
             r.emit("tensor_copy", {"dst": d, "src": s})
         return
@@ -636,9 +636,9 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None) -
     return recorder().made(out)
 
 
-def update(op: str, dst: Tensor, value: Any) -> Tensor:
-    """`dst op= value`, in place."""
-    if op == "add" and dst.storage.space == "psum" and isinstance(value, Tensor):
+def update(op: str, dst: Tensor, value: Any, nobody_keeps: bool = False) -> Tensor:
+    """`dst op= value`, in place. A product that nobody keeps may be added by the tensor engine itself."""
+    if nobody_keeps and op == "add" and dst.storage.space == "psum" and isinstance(value, Tensor):
         if into(value, dst, True):
             return dst
     if dst.storage.space == "dram":

@@ -6,6 +6,22 @@ import sys
 from typing import Any
 
 
+class _Probe:
+    """How many references a value has that nobody keeps, in the two methods below; it differs between versions of Python."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.stored = sys.getrefcount(value)
+
+    def __iadd__(self, other: Any) -> _Probe:
+        self.added = sys.getrefcount(other)
+        return self
+
+
+_probe = _Probe()
+_probe[...] = object()
+_probe += object()
+
+
 class Operators:
     """What `Tensor` does with `+`, `<`, `~`, `+=` and `tensor[...] = value`."""
 
@@ -96,9 +112,11 @@ class Operators:
         return compute.invert(self)
 
     def __iadd__(self: Any, other: Any) -> Any:
-        from . import compute
+        from . import compute, record
 
-        return compute.update("add", self, other)
+        r = record.current()
+        nobody_keeps = r is not None and -r.references(other) + sys.getrefcount(other) <= _probe.added
+        return compute.update("add", self, other, nobody_keeps)
 
     def __isub__(self: Any, other: Any) -> Any:
         from . import compute
@@ -116,9 +134,12 @@ class Operators:
         return compute.update("divide", self, other)
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
-        from . import compute
+        from . import compute, record
 
-        compute.assign(self[key], value)
+        r = record.current()
+        # the recorder's own references first: asking for them drops one
+        nobody_keeps = r is not None and -r.references(value) + sys.getrefcount(value) <= _probe.stored
+        compute.assign(self[key], value, nobody_keeps)
 
     def astype(self, dtype: Any) -> Any:
         from . import compute

@@ -270,6 +270,7 @@ class Recorder:
         lines = self.module.lines
         at = len(lines)
         texts = []
+        written: list[Tensor] = []
         for name, out in roles:
             value = values[name]
             storage = value.storage
@@ -286,9 +287,15 @@ class Recorder:
                     "DMA copies and `nisa.tensor_copy` can",
                 )
             if storage.psum is not None and not template.accumulates:
-                psum.touch(self, value, out)
-                at = storage.last = len(lines)
+                if out:
+                    written.append(value)
+                else:
+                    psum.touch(self, value, False)
+                    at = storage.last = len(lines)
             texts.append(value._text or value.text())
+        # an instruction reads before it writes
+        for value in written:
+            psum.touch(self, value, True)
         self.calls += 1
         lines.append(f"{self.indent}{template.text % tuple(texts)}{site.text}")
 
@@ -505,6 +512,14 @@ class Recorder:
         self.close()
 
     # ---- old-style values ----
+
+    def references(self, tile: Any) -> int:
+        """How often the recorder itself refers to a value, beside what the kernel does."""
+        self.latest = None
+        count = int(self.fresh is not None and self.fresh[1] is tile)
+        if self.last_matmul is not None:
+            count += int(self.last_matmul[0] is tile) + sum(1 for value in self.last_matmul[2].values() if value is tile)
+        return count
 
     def made(self, tile: Tensor) -> Tensor:
         """Note that the last instruction made `tile`, so that `psum += tile` may write elsewhere instead."""
