@@ -25,7 +25,8 @@ def check(recorder: Recorder, module: Module) -> None:
     for space in ("sbuf", "psum"):
         limit = recorder.limits[f"{space}_bytes"] * 4
         tiles = [s for s in module.storages if s.space == space and s.first >= 0]
-        if sum(_quarters(s) for s in tiles) <= limit:
+        sizes = [_quarters(s) for s in tiles]
+        if sum(sizes) <= limit:
             continue
         events = sorted([(s.first, 1, n) for n, s in enumerate(tiles)] + [(s.last + 1, 0, n) for n, s in enumerate(tiles)])
         live: set[int] = set()
@@ -33,12 +34,12 @@ def check(recorder: Recorder, module: Module) -> None:
         for _, starts, n in events:
             if not starts:
                 live.discard(n)
-                used -= _quarters(tiles[n])
+                used -= sizes[n]
                 continue
             live.add(n)
-            used += _quarters(tiles[n])
+            used += sizes[n]
             if used > limit:
-                largest = sorted(live, key=lambda m: -_quarters(tiles[m]))[:3]
+                largest = sorted(live, key=lambda m: -sizes[m])[:3]
                 shown = ", ".join(
                     f"`{tiles[m].name}` ({tiles[m].row * tiles[m].dtype.itemsize} bytes, line {(tiles[m].where or ('', 0))[1]})" for m in largest
                 )

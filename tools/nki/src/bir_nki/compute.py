@@ -96,7 +96,10 @@ def joint_bounds(tensors: list[Tensor]) -> dict[int, tuple[int, int | None]]:
 
 
 def is_empty(tensor: Tensor) -> bool:
-    return any(count == 0 for _, count in tensor.dims)
+    for _, count in tensor.dims:
+        if count == 0:
+            return True
+    return False
 
 
 def on_chip(value: Tensor) -> Tensor:
@@ -138,6 +141,9 @@ def load(src: Any, dtype: Any = None, mask: Any = None, name: str | None = None)
     if src.ndim and src.dims[0][1] > 128:
         raise fail(f"`nl.load` of shape {list(src.shape)} takes {src.dims[0][1]} partitions, and there are 128")
     out = new_tile(src.shape, as_dtype(dtype) if dtype is not None else src.dtype, name=name)
+    if mask is None and src.valid is None:
+        r.emit("load", {"dst": out, "src": src})
+        return r.made(out)
     src = with_mask(src, mask)
     bounds = joint_bounds([src])
     out = with_bounds(out, bounds)

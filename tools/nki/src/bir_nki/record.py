@@ -204,9 +204,8 @@ class Recorder:
 
     def alloc(self, space: str, shape: tuple[int, ...], dtype: DType, name: str | None = None) -> Storage:
         """A location, named after the variable it is assigned to."""
-        for extent in shape:
-            if extent < 1:
-                raise fail(f"a tensor of shape {list(shape)} has no elements")
+        if min(shape) < 1:
+            raise fail(f"a tensor of shape {list(shape)} has no elements")
         if space != "dram":
             if shape[0] > 128:
                 raise fail(
