@@ -120,6 +120,23 @@ def test_file_inside_a_package_with_relative_imports(tmp_path):
     assert 'dma_copy %out <- %x loc("copy.py":12:' in run.stdout
 
 
+def test_kernel_of_an_installed_package(tmp_path):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((128, 128), (128, 512)))
+    np.savez(tmp_path / "in.npz", a=a, b=b)
+    np.savez(tmp_path / "expected.npz", c=a @ b)
+    kernel = "trnblas.nki.dispatch:_gemm_kernel_128_128_512"
+    run = command("trace", kernel, "--arg", "a=f32[128,128]", "--arg", "b=f32[128,512]", "--stub", "torch", "-o", "gemm.bir", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    run = subprocess.run(
+        [tool("bir-sim"), "gemm.bir", "--inputs", "in.npz", "--expect-all", "expected.npz", "--rtol", "1e-4", "--atol", "1e-4"],
+        capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    run = command("trace", "no_such_package.kernels:gemm", cwd=tmp_path)
+    assert run.returncode == 1 and "there is neither a file nor a module `no_such_package.kernels`" in run.stderr
+
+
 def test_a_real_sdk_wins_unless_asked(tmp_path):
     (tmp_path / "kernel.py").write_text(KERNEL)
     sdk = tmp_path / "sdk" / "nki"

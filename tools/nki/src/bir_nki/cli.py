@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         ("simulate", "trace the kernel, run it on bir-sim and print (or write) its results"),
     ):
         command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        command.add_argument("kernel", metavar="FILE.py:KERNEL")
+        command.add_argument("kernel", metavar="FILE.py:KERNEL", help="or installed.module:KERNEL")
         command.add_argument("--arg", type=argument, action="append", default=[], metavar="NAME=VALUE", help="x=f32[128,512], eps=1e-6; may be repeated")
         command.add_argument("--inputs", type=pathlib.Path, metavar="FILE.npz", help="arrays by argument name, beside or instead of --arg")
         command.add_argument("--grid", default=None, metavar="N[,N]", help="programs; 2 is one per core of a pair")

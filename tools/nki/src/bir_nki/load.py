@@ -59,6 +59,19 @@ def stub(modules: Iterable[str]) -> None:
     sys.meta_path.insert(0, _StubFinder(modules))
 
 
+def installed(module: str) -> pathlib.Path:
+    """The file of an installed module, `trnblas.nki.dispatch`, found without importing it."""
+    root, *rest = module.split(".")
+    try:
+        spec = importlib.util.find_spec(root)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None:
+        raise ToolError(f"there is neither a file nor a module `{module}`")
+    path = pathlib.Path(next(iter(spec.submodule_search_locations or []), spec.origin or ""), *rest)
+    return path / "__init__.py" if path.is_dir() else path if path.is_file() else path.with_suffix(".py")
+
+
 def load_module(path: pathlib.Path) -> types.ModuleType:
     """Import a file, under its package's name where `__init__.py` files say it has one."""
     path = path.resolve()
@@ -95,11 +108,12 @@ def load_module(path: pathlib.Path) -> types.ModuleType:
 
 
 def load_kernel(reference: str) -> Any:
-    """The kernel that `FILE.py:NAME` names."""
+    """The kernel that `FILE.py:NAME`, or `installed.module:NAME`, names."""
     file, colon, name = reference.rpartition(":")
     if not colon or not file:
-        raise ToolError(f"`{reference}` does not name a kernel", ) from None
-    module = load_module(pathlib.Path(file))
+        raise ToolError(f"`{reference}` does not name a kernel as FILE.py:KERNEL does")
+    is_file = file.endswith(".py") or "/" in file or pathlib.Path(file).exists()
+    module = load_module(pathlib.Path(file) if is_file else installed(file))
     value: Any = module
     for part in name.split("."):
         try:
