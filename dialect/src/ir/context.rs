@@ -223,6 +223,18 @@ impl Context {
         self.dict(&entries)
     }
 
+    /// The entries of both; where both have one of a name, that of `over`.
+    pub fn dict_joined(&mut self, dict: Dict, over: Dict) -> Dict {
+        if dict == Dict::EMPTY || dict == over {
+            return over;
+        }
+        let entries: SmallVec<[(Str, Attr); 16]> = self
+            .dict_entries(dict)
+            .chain(self.dict_entries(over))
+            .collect();
+        self.dict(&entries)
+    }
+
     /// Number of distinct dictionaries.
     pub fn dict_count(&self) -> usize {
         self.dicts.len()

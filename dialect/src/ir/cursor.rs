@@ -180,6 +180,21 @@ impl Ir {
         region
     }
 
+    /// Gives an operation that has no results yet one of each type.
+    ///
+    /// More than 65,535 cannot be stored; callers check counts first.
+    pub fn set_results(&mut self, op: Op, types: &[Type]) {
+        debug_assert!(types.len() <= usize::from(u16::MAX));
+        debug_assert_eq!(self.ops[op.index()].result_count, 0);
+        let first_result = Value::new(self.values.len());
+        for (index, &ty) in types.iter().enumerate() {
+            self.push_result(op, index, ty);
+        }
+        let data = &mut self.ops[op.index()];
+        data.first_result = first_result;
+        data.result_count = types.len() as u16;
+    }
+
     /// Lets an operation branch to other blocks.
     pub fn set_successors(&mut self, op: Op, successors: &[Block]) {
         let extra = self.ops[op.index()].extra as usize;

@@ -15,6 +15,27 @@ pub(crate) struct StrInterner {
     ends: Vec<u32>,
     table: HashTable<u32>,
     state: FixedState,
+    /// Short strings asked for lately, by what [`short_word`] makes of them.
+    recent: [(u64, u32); RECENT],
+}
+
+const RECENT: usize = 128;
+
+/// A string of at most seven bytes as a word of its own, never zero.
+fn short_word(text: &str) -> Option<u64> {
+    if text.len() > 7 {
+        return None;
+    }
+    let length = (text.len() as u64 + 1) << 56;
+    Some(
+        text.bytes()
+            .fold(0, |word, byte| word << 8 | u64::from(byte))
+            | length,
+    )
+}
+
+fn recent_slot(word: u64) -> usize {
+    (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 57) as usize % RECENT
 }
 
 impl Default for StrInterner {
@@ -24,6 +45,7 @@ impl Default for StrInterner {
             ends: Vec::new(),
             table: HashTable::new(),
             state: FixedState::default(),
+            recent: [(0, 0); RECENT],
         }
     }
 }
@@ -36,6 +58,21 @@ fn hash_str(state: &FixedState, text: &str) -> u64 {
 
 impl StrInterner {
     pub(crate) fn intern(&mut self, text: &str) -> u32 {
+        let Some(word) = short_word(text) else {
+            return self.intern_any(text);
+        };
+        let slot = recent_slot(word);
+        match self.recent[slot] {
+            (known, id) if known == word => id,
+            _ => {
+                let id = self.intern_any(text);
+                self.recent[slot] = (word, id);
+                id
+            }
+        }
+    }
+
+    fn intern_any(&mut self, text: &str) -> u32 {
         let hash = hash_str(&self.state, text);
         let (pool, ends, state) = (&self.text, &self.ends, &self.state);
         let found = self
@@ -171,6 +208,20 @@ mod tests {
         }
         assert_eq!(strings.len(), 5000);
         assert_eq!(strings.find("t"), None);
+    }
+
+    #[test]
+    fn short_strings_differ_by_length_and_content() {
+        let mut strings = StrInterner::default();
+        let texts = [
+            "", "\0", "\0\0", "a", "a\0", "\0a", "1234567", "12345678", "é", "ab",
+        ];
+        let ids: Vec<u32> = texts.iter().map(|text| strings.intern(text)).collect();
+        for (text, &id) in texts.iter().zip(&ids) {
+            assert_eq!(strings.intern(text), id);
+            assert_eq!(strings.get(id), *text);
+        }
+        assert_eq!(strings.len(), texts.len());
     }
 
     #[test]

@@ -246,3 +246,11 @@ mod tests {
         assert_eq!(nearest("ab", ["ac", "aa"]), Some("aa"));
     }
 }
+
+/// `1 operand`, `3 operands`
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}

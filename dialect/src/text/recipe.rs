@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::build::{AccessMemo, DictMemo};
 use crate::bir::attrs::{SemEvent, SemOp};
 use crate::bir::num::DType;
 use crate::bir::ops::OpCode;
@@ -78,16 +79,6 @@ pub(crate) struct AffineRecipe {
     pub(crate) span: Span,
 }
 
-impl AffineRecipe {
-    /// The sum of integers.
-    pub(crate) fn of(ints: impl Iterator<Item = IntSrc>) -> AffineRecipe {
-        AffineRecipe {
-            constants: ints.collect(),
-            ..AffineRecipe::default()
-        }
-    }
-}
-
 /// One entry of a slice access.
 #[derive(Clone, Debug)]
 pub(crate) enum SliceRecipe {
@@ -132,9 +123,8 @@ pub(crate) struct OperandRecipe {
     pub(crate) may_be_later: bool,
     pub(crate) name: NameSrc,
     pub(crate) access: AccessRecipe,
-    /// The integers an access without loop indices depends on, and its number among such;
-    /// `None` where it cannot be remembered.
-    pub(crate) memo: Option<(u32, SmallVec<[u32; 4]>)>,
+    /// What the access depends on, where it can be remembered.
+    pub(crate) memo: Option<AccessMemo>,
     /// Type the generic form states.
     pub(crate) ty: Option<Type>,
     pub(crate) span: Span,
@@ -244,6 +234,8 @@ pub(crate) struct OpRecipe {
     pub(crate) entries: Vec<EntryRecipe>,
     /// The dictionary, where no entry has a hole.
     pub(crate) dict: Option<Dict>,
+    /// What it depends on, where it can be remembered.
+    pub(crate) dict_memo: Option<DictMemo>,
     /// `@name` of a module or function.
     pub(crate) symbol: Option<SymbolSrc>,
     /// Name of a loop's index.
@@ -256,7 +248,10 @@ pub(crate) struct OpRecipe {
     pub(crate) hint: Option<StrSrc>,
     /// Types of all operands as the generic form states them, loop indices included.
     pub(crate) stated_types: usize,
-    /// Segment sizes given behind the regions.
+    /// Where the generic form states types of operands and of results.
+    pub(crate) operand_types_span: Span,
+    pub(crate) result_types_span: Span,
+    /// Segment sizes, where the operation has regions.
     pub(crate) segments: Option<Vec<i64>>,
 }
 

@@ -8,6 +8,7 @@ use miette::{
 };
 use serde_json::{Map, Value};
 
+use super::build::Forms;
 use super::compile::Compiler;
 use super::diag::{Diagnostic, Part, Place, Severity};
 use super::recipe::Recipe;
@@ -69,7 +70,7 @@ fn op_range(ir: &Ir, text: &str, op: Op, part: Part) -> Option<Range<usize>> {
     // Names in the throw-away IR differ from those of `ir`, so parts are compared by text.
     let mut scratch = crate::bir::program::new_ir();
     let aliases = Vec::new();
-    let mut memos = 0;
+    let mut forms = Forms::default();
     let mut scanned = Scanned::default();
     scanned.scan(text.as_bytes(), start, |_| false).ok()?;
     let mut compiler = Compiler::new(
@@ -78,7 +79,7 @@ fn op_range(ir: &Ir, text: &str, op: Op, part: Part) -> Option<Range<usize>> {
         start,
         &scanned.holes,
         &aliases,
-        &mut memos,
+        &mut forms,
     );
     let recipe = compiler.compile(end, None).ok();
     let span = match (recipe, part) {
@@ -212,7 +213,7 @@ impl std::fmt::Debug for Report<'_> {
 
 impl std::fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.diagnostic.message)
+        f.write_str(&shortened(&self.diagnostic.message))
     }
 }
 
@@ -280,11 +281,11 @@ pub fn render<'d>(
                 .label
                 .clone()
                 .unwrap_or_else(|| "here".to_owned());
-            ranges.push((range, Some(label)));
+            ranges.push((range, Some(shortened(&label))));
         }
         for (place, text) in &diagnostic.related {
             if let Some(range) = resolve(ir, file, place) {
-                ranges.push((range, Some(text.clone())));
+                ranges.push((range, Some(shortened(text))));
             }
         }
         let source = Excerpt::around(file, &mut ranges, &mut lines);
@@ -304,10 +305,33 @@ pub fn render<'d>(
             diagnostic,
             source: (!ranges.is_empty()).then_some(&source),
             labels,
-            help: (!help.is_empty()).then(|| help.join("\n")),
+            help: (!help.is_empty()).then(|| shortened(&help.join("\n"))),
         };
         // Rendering into a string does not fail.
         let _ = handler.render_report(&mut out, &report);
+    }
+    out
+}
+
+/// A text for people: of names longer than a line only their ends.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 80;
+    const KEPT: (usize, usize) = (48, 16);
+    if text.len() <= MOST {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        let chars = word.chars().count();
+        if chars <= MOST {
+            out.push_str(piece);
+            continue;
+        }
+        out.extend(word.chars().take(KEPT.0));
+        out.push('…');
+        out.extend(word.chars().skip(chars - KEPT.1));
+        out.push_str(&piece[word.len()..]);
     }
     out
 }

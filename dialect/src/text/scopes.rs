@@ -9,6 +9,14 @@ use hashbrown::HashMap;
 /// Stands for what a wrong statement would have defined: its uses are not reported too.
 pub(super) const POISON: Value = Value(u32::MAX - 1);
 
+/// Defines the value a name stands for until its definition is read.
+const STAND_IN: &str = "builtin.unresolved";
+
+fn is_stand_in(ir: &Ir, value: Value) -> bool {
+    ir.def_op(value)
+        .is_some_and(|op| ir.name_text(op) == STAND_IN)
+}
+
 /// What names stand for.
 #[derive(Default)]
 pub(crate) struct Scopes {
@@ -26,7 +34,7 @@ pub(crate) struct Scopes {
 pub(super) struct Pending {
     value: Value,
     pub(super) place: Place,
-    pub(super) text: String,
+    pub(super) name: Str,
 }
 
 pub(super) struct Label {
@@ -60,7 +68,7 @@ impl Scopes {
         name: Str,
         ty: Option<Type>,
         may_be_later: bool,
-        place: impl FnOnce() -> (Place, String),
+        place: impl FnOnce() -> Place,
     ) -> Result<Value, Failure> {
         let value = self.get(name);
         if value == POISON {
@@ -69,15 +77,15 @@ impl Scopes {
         if value != Value::NONE {
             return Ok(value);
         }
-        let (place, text) = place();
+        let place = place();
         if !may_be_later {
-            return Err(Some(Box::new(self.unknown(ir, &text, place))));
+            return Err(Some(Box::new(self.unknown(ir, name, place))));
         }
         let ty = match ty {
             Some(ty) => ty,
             None => crate::bir::types::reg_type(&mut ir.ctx, crate::bir::num::DType::I32),
         };
-        let stand_in = ir.ctx.op_name("builtin.unresolved");
+        let stand_in = ir.ctx.op_name(STAND_IN);
         let op = ir.create(NewOp {
             results: &[ty],
             ..NewOp::new(stand_in)
@@ -86,16 +94,21 @@ impl Scopes {
             return Err(None);
         };
         self.set(name, value);
-        self.pending.insert(value, Pending { value, place, text });
+        self.pending.insert(value, Pending { value, place, name });
         Ok(value)
     }
 
-    pub(super) fn unknown(&self, ir: &Ir, text: &str, place: Place) -> Diagnostic {
+    pub(super) fn unknown(&self, ir: &Ir, name: Str, place: Place) -> Diagnostic {
+        let text = ir.ctx.text(name);
         let known = self
             .undo
             .iter()
-            .filter(|&&(name, _)| !matches!(self.get(name), Value::NONE | POISON))
-            .map(|&(name, _)| ir.ctx.text(name));
+            .map(|&(name, _)| name)
+            .filter(|&name| {
+                let value = self.get(name);
+                !matches!(value, Value::NONE | POISON) && !is_stand_in(ir, value)
+            })
+            .map(|name| ir.ctx.text(name));
         if let Some(finding) = self.ended_loop(ir, text, &place) {
             return finding;
         }
@@ -137,7 +150,7 @@ impl Scopes {
         ir: &mut Ir,
         name: Str,
         value: Value,
-        place: impl FnOnce() -> (Place, String),
+        place: impl FnOnce() -> Place,
     ) -> Result<(), Failure> {
         let old = self.get(name);
         if old != Value::NONE
@@ -156,7 +169,7 @@ impl Scopes {
             return Ok(());
         }
         if old != Value::NONE {
-            let (place, text) = place();
+            let text = ir.ctx.text(name);
             let first = match ir.def(old) {
                 Def::Result { op, .. } => Place::Op(op, Part::Whole),
                 Def::Arg { block, .. } => match ir.block_parent(block) {
@@ -165,7 +178,7 @@ impl Scopes {
                 },
             };
             return Err(Some(Box::new(
-                Diagnostic::error(place, format!("`%{text}` is already defined"))
+                Diagnostic::error(place(), format!("`%{text}` is already defined"))
                     .related(first, "first definition"),
             )));
         }

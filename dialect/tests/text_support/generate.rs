@@ -1,8 +1,10 @@
 //! Random statements over the whole op table, right and wrong ones, and random changes of texts.
 //!
-//! Not generated: block labels and branches, `while`, functions with parameters, several modules, aliases, `loc` aliases.
+//! Not generated: block labels and branches outside foreign operations, `while`, functions with parameters, several modules, aliases, `loc` aliases.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
+use std::collections::HashMap;
 
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::{
@@ -63,6 +65,13 @@ const TILES: &[&str] = &[
 ];
 const REGISTERS: &[&str] = &["r", "n"];
 const INDICES: &[&str] = &["k", "l"];
+const TYPES: &[&str] = &[
+    "i32",
+    "f32",
+    "index",
+    "!other.type<a -> b>",
+    "tensor<2x3xui16>",
+];
 const INTS: &[&str] = &[
     "0",
     "1",
@@ -226,6 +235,8 @@ const ATTRS: &[&str] = &[
     "file(\"w.npy\")",
     "array<i32: 1, 2>",
     "array<i64>",
+    "array<f32: 1.0, -2.5e+3>",
+    "array<i1: true, false>",
     "bank 3",
     "[0, bank 3]",
     "[64, 0x1200]",
@@ -277,7 +288,10 @@ impl Generator {
             .filter(|op| op.syntax == Syntax::Instruction)
             .collect();
         let op = ops[number % ops.len()];
-        let mut text = self.instruction(op);
+        let mut text = match number % 9 {
+            4 => self.foreign(2),
+            _ => self.instruction(op),
+        };
         if self.random.percent(4) {
             text = self.damaged(&text);
         }
@@ -356,6 +370,129 @@ impl Generator {
             ]));
         }
         out
+    }
+
+    /// An operation of no known dialect, with results, regions and a use of what it defines.
+    fn foreign(&mut self, depth: usize) -> String {
+        let mut types = Vec::new();
+        let mut names = Vec::new();
+        let mut uses = Vec::new();
+        for _ in 0..self.random.below(3) {
+            self.fresh += 1;
+            let name = format!("%new{}", self.fresh);
+            let count = self.random.below(3) + 1;
+            if count == 1 {
+                uses.push(name.clone());
+                names.push(name);
+            } else {
+                uses.extend((0..count).map(|part| format!("{name}#{part}")));
+                names.push(format!("{name}:{count}"));
+            }
+            types.extend((0..count).map(|_| self.random.pick(TYPES)));
+        }
+        let mut use_types = types.clone();
+        if self.random.percent(4) {
+            types.push("i32");
+        }
+        let equals = if names.is_empty() { "" } else { " = " };
+        let mut out = format!("{}{equals}\"other.op\"(", names.join(", "));
+        let mut operands = Vec::new();
+        let mut operand_types = Vec::new();
+        for _ in 0..self.random.below(3) {
+            let (name, ty) = self.typed_name();
+            operands.push(name);
+            operand_types.push(ty);
+        }
+        out.push_str(&operands.join(", "));
+        out.push(')');
+        let mut dict = || {
+            let value = self.any_attr();
+            format!("{{a = {value}, unit}}")
+        };
+        let (props, attrs) = (format!(" <{}>", dict()), format!(" {}", dict()));
+        if self.random.percent(20) {
+            out.push_str(&props);
+        }
+        let regions: Vec<String> = (0..self.random.below(3))
+            .map(|_| self.region(depth))
+            .collect();
+        if !regions.is_empty() {
+            out.push_str(&format!(" ({{\n{}}})", regions.join("}, {\n")));
+        }
+        if self.random.percent(30) {
+            out.push_str(&attrs);
+        }
+        let types = match types[..] {
+            [ty] => ty.to_owned(),
+            _ => format!("({})", types.join(", ")),
+        };
+        out.push_str(&format!(" : ({}) -> {types}", operand_types.join(", ")));
+        if !uses.is_empty() && self.random.percent(60) {
+            use_types.truncate(uses.len());
+            out.push_str(&format!(
+                "\n\"other.use\"({}) : ({}) -> ()",
+                uses.join(", "),
+                use_types.join(", ")
+            ));
+        }
+        out
+    }
+
+    /// What stands in a region of a foreign operation.
+    fn region(&mut self, depth: usize) -> String {
+        let mut out = String::new();
+        let mut argument = None;
+        if self.random.percent(30) {
+            self.fresh += 1;
+            let ty = self.random.pick(TYPES);
+            out.push_str(&format!("^bb0(%new{}: {ty}):\n", self.fresh));
+            argument = Some(format!(
+                "\"other.use\"(%new{}) : ({ty}) -> ()\n",
+                self.fresh
+            ));
+        }
+        for _ in 0..self.random.below(3) {
+            let statement = match self.random.below(3) {
+                0 if depth > 0 => self.foreign(depth - 1),
+                _ => {
+                    let number = self.random.below(OPS.len());
+                    match &OPS[number] {
+                        op if op.syntax == Syntax::Instruction => self.instruction(op),
+                        _ => "\"other.leaf\"() : () -> ()".to_owned(),
+                    }
+                }
+            };
+            out.push_str(&format!("{statement}\n"));
+        }
+        out.push_str(&argument.unwrap_or_default());
+        if self.random.percent(20) {
+            self.fresh += 1;
+            out.push_str(&format!(
+                "\"other.branch\"()[^new{0}] : () -> ()\n^new{0}: // target\n\"other.end\"() : () -> ()\n",
+                self.fresh
+            ));
+        }
+        out
+    }
+
+    /// A value every statement sees, and its type as the generic form states it.
+    fn typed_name(&mut self) -> (String, String) {
+        let pool = self.random.pick(&[TILES, REGISTERS, INDICES]);
+        let name = self.random.pick(pool);
+        let head = format!("%{name} = alloc ");
+        let ty = match PRELUDE
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(&head))
+        {
+            Some(rest) => {
+                let (space, rest) = rest.split_once('<').expect("a shape");
+                let (shape, _) = rest.split_once('>').expect("a closed shape");
+                format!("!bir.mem<{space}, {shape}>")
+            }
+            None if INDICES.contains(&name) => "index".to_owned(),
+            None => "!bir.reg<i32>".to_owned(),
+        };
+        (format!("%{name}"), ty)
     }
 
     /// A word of an op's or operand's enum attribute.
@@ -675,6 +812,7 @@ impl Generator {
     /// The text with some names, numbers and strings replaced by others: its shape stays, what fills it does not.
     pub fn variant(&mut self, text: &str) -> String {
         let bytes = text.as_bytes();
+        let mut renamed: HashMap<&str, usize> = HashMap::new();
         let word = |c: u8| c.is_ascii_alphanumeric() || c == b'_' || c == b'$';
         let mut out = String::new();
         let mut at = 0;
@@ -697,8 +835,11 @@ impl Generator {
                     TILES
                 };
                 if name.starts_with("new") {
-                    self.fresh += 1;
-                    out.push_str(&format!("%new{}", self.fresh));
+                    let number = *renamed.entry(name).or_insert_with(|| {
+                        self.fresh += 1;
+                        self.fresh
+                    });
+                    out.push_str(&format!("{}new{number}", c as char));
                 } else if c == b'%' && self.random.percent(25) {
                     out.push('%');
                     out.push_str(self.random.pick(pool));

@@ -4,7 +4,7 @@ use super::{Builder, Indices, Res, Terms};
 use crate::bir::access::{Access, AccessError, Pair, Target, Window, view_dims};
 use crate::bir::types::{MemType, type_text};
 use crate::ir::{Annot, Type};
-use crate::text::diag::Diagnostic;
+use crate::text::diag::{Diagnostic, counted};
 use crate::text::recipe::{AccessRecipe, IntSrc, OperandRecipe, SliceRecipe, Span, WindowEnd};
 use smallvec::SmallVec;
 
@@ -135,13 +135,14 @@ impl<'s> Builder<'_, 's> {
         let rank = view.dims.len() + usize::from(view.partitions.is_some());
         let text = src.hole_text(operand.name.hole);
         if !slices.is_empty() && slices.len() != rank {
-            let plural = if rank == 1 { "dimension" } else { "dimensions" };
+            let (dims, entries) = (counted(rank, "dimension"), slices.len());
+            let entries = match entries {
+                1 => "1 entry".to_owned(),
+                _ => format!("{entries} entries"),
+            };
             return src.fail(
                 &operand.span,
-                format!(
-                    "`%{text}` has {rank} {plural}, its access has {} entries",
-                    slices.len()
-                ),
+                format!("`%{text}` has {dims}, its access has {entries}"),
             );
         }
         // Strides from the outermost dimension inwards: what is left of the product.

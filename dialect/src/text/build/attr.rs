@@ -1,6 +1,6 @@
 //! Attributes and literals.
 
-use super::{Builder, Indices, Res};
+use super::{Builder, Indices, Memos, Res};
 use crate::bir::access::Access;
 use crate::bir::attrs::{Accumulate, Placement, Sem, number};
 use crate::bir::num::{self, DType};
@@ -14,6 +14,29 @@ use smallvec::SmallVec;
 
 impl<'s> Builder<'_, 's> {
     pub(super) fn dict(
+        &mut self,
+        recipe: &'s OpRecipe,
+        operands: &[NewOperand],
+        indices: &mut Indices,
+    ) -> Res<Dict> {
+        let key = recipe.dict_memo.as_ref().and_then(|memo| {
+            let operand = |at: u8| {
+                let operand = operands.get(usize::from(at))?;
+                Some((self.ir.value_type(operand.value), operand.annot))
+            };
+            Memos::dict_key(memo, operand, &self.src)
+        });
+        if let Some(dict) = key.as_ref().and_then(|key| self.memos.dict(key)) {
+            return Ok(dict);
+        }
+        let dict = self.new_dict(recipe, operands, indices)?;
+        if let Some(key) = key {
+            self.memos.keep_dict(key, dict);
+        }
+        Ok(dict)
+    }
+
+    fn new_dict(
         &mut self,
         recipe: &'s OpRecipe,
         operands: &[NewOperand],

@@ -4,7 +4,7 @@
 //! undo their bindings when they end. Nothing is allocated per statement.
 //!
 //! * this file – operations, results, columns, locations; `access` – accesses; `indices` – loop
-//!   indices and sums of them; `attr` – attributes and literals; `memo` – accesses built lately.
+//!   indices and sums of them; `attr` – attributes and literals; `memo` – what was built lately.
 
 mod access;
 mod attr;
@@ -17,15 +17,15 @@ use crate::bir::ops::OpCode;
 use crate::bir::program::{COL_DEPS, COL_ID, COL_ORDER, Dep, OrderTerm, order_words};
 use crate::bir::types::{MemType, reg_dtype, reg_type, type_text};
 use crate::ir::{Annot, Block, Ir, Loc, NewOp, NewOperand, Op, SourceLoc, Str, Type, Value};
-use crate::text::diag::{Diagnostic, Place};
+use crate::text::diag::{Diagnostic, Place, counted};
 use crate::text::recipe::{
     AccessRecipe, IntSrc, LocRecipe, NameSrc, NumSrc, OpRecipe, Opens, Span, StrSrc,
 };
 use crate::text::scan::{Hole, is_name};
-use crate::text::scopes::Scopes;
+use crate::text::scopes::{POISON, Scopes};
 use smallvec::SmallVec;
 
-pub(crate) use memo::{AccessMemos, MEMO_INTS};
+pub(crate) use memo::{AccessMemo, DictMemo, Forms, Memos};
 
 /// Why a statement was not built; `None` where that has been said already.
 pub(crate) type Failure = Option<Box<Diagnostic>>;
@@ -91,7 +91,7 @@ impl<'a> Source<'a> {
     }
 
     /// Where a name stands in this statement; recipes hold the places of the first of their shape.
-    fn name_place(&self, name: &NameSrc) -> Place {
+    pub(crate) fn name_place(&self, name: &NameSrc) -> Place {
         let hole = self.hole(name.hole);
         let start = hole.start as usize;
         Place::Span(start - 1..start + hole.len as usize)
@@ -106,13 +106,36 @@ impl<'a> Source<'a> {
 pub(crate) struct Built {
     pub(crate) op: Op,
     pub(crate) iv: Option<Str>,
+    /// The name its attributes state.
+    hint: Option<Str>,
+    /// Of a generic operation with regions.
+    pub(crate) head: Head,
+}
+
+/// What stands in front of the regions of a generic operation and is needed behind them.
+#[derive(Default)]
+pub(crate) struct Head {
+    /// Names of the results, whose types stand in the tail: nothing inside the regions sees them.
+    pub(crate) results: Vec<ResultName>,
+    /// The name its properties state.
+    hint: Option<Str>,
+    /// Whether its properties state the roles of its operands.
+    has_segments: bool,
+}
+
+/// A name left of `=`.
+pub(crate) struct ResultName {
+    pub(crate) name: Str,
+    /// `%x:2`
+    count: Option<i64>,
+    place: Place,
 }
 
 /// Builds operations in an [`Ir`].
 pub(crate) struct Builder<'a, 's> {
     pub(crate) ir: &'a mut Ir,
     pub(crate) scopes: &'a mut Scopes,
-    pub(crate) memos: &'a mut AccessMemos,
+    pub(crate) memos: &'a mut Memos,
     pub(crate) src: Source<'s>,
 }
 
@@ -152,13 +175,13 @@ impl<'s> Builder<'_, 's> {
             let annot = match (&operand.access, &operand.memo) {
                 (AccessRecipe::Whole, _) => Annot::UNIT,
                 (access, None) => self.access(access, operand, ty, &mut indices)?,
-                (access, Some((number, holes))) => {
-                    let key = AccessMemos::key(*number, ty, holes, src.holes);
-                    match self.memos.find(&key) {
+                (access, Some(memo)) => {
+                    let key = Memos::access_key(memo, ty, src.holes);
+                    match self.memos.access(&key) {
                         Some(annot) => annot,
                         None => {
                             let annot = self.access(access, operand, ty, &mut indices)?;
-                            self.memos.insert(key, annot);
+                            self.memos.keep_access(key, annot);
                             annot
                         }
                     }
@@ -213,29 +236,69 @@ impl<'s> Builder<'_, 's> {
         });
         self.columns(recipe, op, order.as_deref());
         let hint = self.hint(recipe)?;
-        self.bind_results(recipe, op, hint)?;
         let iv = match &recipe.iv {
             Some(name) => Some(self.ir.ctx.str(src.hole_text(name.hole))),
             None => hint.filter(|_| recipe.code == Some(OpCode::Loop)),
         };
-        Ok(Built { op, iv })
+        let head = match recipe.opens {
+            Opens::Generic => self.head(recipe, hint),
+            _ => Head::default(),
+        };
+        Ok(Built { op, iv, hint, head })
     }
 
-    /// Gives an operation with regions what stands behind them in the generic form.
-    pub(crate) fn tail(&mut self, recipe: &'s OpRecipe, op: Op) -> Res<Option<Str>> {
+    fn head(&mut self, recipe: &OpRecipe, hint: Option<Str>) -> Head {
+        let src = self.src;
+        let results = recipe.results.iter().map(|result| ResultName {
+            name: self.ir.ctx.str(src.hole_text(result.name.hole)),
+            count: result.count.map(|count| src.int(count)),
+            place: src.name_place(&result.name),
+        });
+        Head {
+            results: results.collect(),
+            hint,
+            has_segments: recipe.segments.is_some(),
+        }
+    }
+
+    /// Gives an operation with regions what stands behind them in the generic form. Results are
+    /// made, not yet named.
+    pub(crate) fn tail(&mut self, recipe: &'s OpRecipe, op: Op, head: &Head) -> Res<()> {
         let mut operands = self.ir.new_operands(op);
         let stated = recipe.stated_types;
         if stated != operands.len() {
             return self.src.fail(
-                &(0..1),
-                format!("{} operands but {stated} operand types", operands.len()),
+                &recipe.operand_types_span,
+                format!(
+                    "the operation has {}, but {}",
+                    counted(operands.len(), "operand"),
+                    counted(stated, "operand type"),
+                ),
             );
+        }
+        let types = recipe.result_types.as_deref().unwrap_or(&[]);
+        let named = head
+            .results
+            .iter()
+            .map(|name| name.count.unwrap_or(1))
+            .sum();
+        if let Err(Some(diagnostic)) = self.check_result_count(recipe, named, types.len()) {
+            let names = head.results.first().map(|name| name.place.clone());
+            return Err(Some(Box::new(match names {
+                Some(place) => diagnostic.related(place, "named here"),
+                None => *diagnostic,
+            })));
+        }
+        if self.ir.results(op).len() == 0 {
+            self.ir.set_results(op, types);
         }
         let mut indices = Indices::default();
         let dict = match recipe.dict {
             Some(dict) => dict,
             None => self.dict(recipe, &operands, &mut indices)?,
         };
+        // Properties stand in the head.
+        let dict = self.ir.ctx.dict_joined(self.ir.dict(op), dict);
         self.ir.set_dict(op, dict);
         if let Some(loc) = &recipe.loc {
             let loc = self.loc(loc)?;
@@ -252,16 +315,16 @@ impl<'s> Builder<'_, 's> {
                 .enumerate()
                 .flat_map(|(role, &size)| (0..size.clamp(0, 1 << 16)).map(move |_| role))
                 .collect(),
-            (None, Some(code)) => code.def().required_roles().collect(),
-            (None, None) => vec![0; operands.len()],
+            (None, Some(code)) if !head.has_segments => code.def().required_roles().collect(),
+            (None, _) => operands.iter().map(|operand| operand.role.into()).collect(),
         };
         if roles.len() != operands.len() {
             return self.src.fail(
-                &(0..1),
+                &recipe.operand_types_span,
                 format!(
-                    "operand segments add up to {}, found {} operands",
+                    "operand segments add up to {}, found {}",
                     roles.len(),
-                    operands.len()
+                    counted(operands.len(), "operand")
                 ),
             );
         }
@@ -269,7 +332,13 @@ impl<'s> Builder<'_, 's> {
             operand.role = role as u8;
         }
         self.ir.set_operands(op, &operands);
-        self.hint(recipe)
+        if let Some(name) = self.hint(recipe)?.or(head.hint) {
+            let entry = self.ir.regions(op).first().and_then(|&r| self.ir.entry(r));
+            if let Some(index) = entry.and_then(|block| self.ir.args(block).next()) {
+                self.ir.set_value_name(index, Some(name));
+            }
+        }
+        Ok(())
     }
 
     fn columns(&mut self, recipe: &OpRecipe, op: Op, order: Option<&[OrderTerm]>) {
@@ -336,15 +405,14 @@ impl<'s> Builder<'_, 's> {
     fn value(&mut self, name: &'s NameSrc, may_be_later: bool, ty: Option<Type>) -> Res<Value> {
         let src = self.src;
         let text = src.hole_text(name.hole);
-        let key = match name.part {
-            None => self.ir.ctx.str(text),
-            Some(part) => self.ir.ctx.str(&format!("{text}#{}", src.int(part))),
-        };
-        let is_mem = ty.is_some_and(|ty| MemType::get(&self.ir.ctx, ty).is_some());
+        let base = self.ir.ctx.str(text);
+        let part = name.part.map_or(0, |part| src.int(part));
+        let key = part_key(self.ir, base, part);
+        if key != base && self.scopes.get(base) == POISON {
+            return Err(None);
+        }
         self.scopes
-            .lookup(self.ir, key, ty, may_be_later && !is_mem, || {
-                (src.name_place(name), text.to_owned())
-            })
+            .lookup(self.ir, key, ty, may_be_later, || src.name_place(name))
     }
 
     /// The name the attributes state.
@@ -361,29 +429,69 @@ impl<'s> Builder<'_, 's> {
         Ok(Some(hint))
     }
 
-    fn bind_results(&mut self, recipe: &'s OpRecipe, op: Op, hint: Option<Str>) -> Res<()> {
+    /// Binds the names left of `=`; those of an operation with regions are bound behind them.
+    pub(crate) fn bind_results(&mut self, recipe: &OpRecipe, built: &Built) -> Res<()> {
+        if recipe.opens == Opens::Generic {
+            return Ok(());
+        }
         let src = self.src;
-        let mut values = self.ir.results(op);
+        let mut values = self.ir.results(built.op);
         for result in &recipe.results {
-            let text = src.hole_text(result.name.hole);
-            let count = result.count.map_or(1, |count| src.int(count));
-            for part in 0..count {
-                let Some(value) = values.next() else {
-                    return Ok(());
-                };
-                let key = match result.count {
-                    None => self.ir.ctx.str(text),
-                    Some(_) => self.ir.ctx.str(&format!("{text}#{part}")),
-                };
-                let named = !text.starts_with(|c: char| c.is_ascii_digit());
-                let name = hint.or_else(|| named.then(|| self.ir.ctx.str(text)));
-                self.ir.set_value_name(value, name);
-                self.scopes.bind(self.ir, key, value, || {
-                    (src.span(&result.name.span), text.to_owned())
-                })?;
-            }
+            let name = self.ir.ctx.str(src.hole_text(result.name.hole));
+            let count = result.count.map(|count| src.int(count));
+            self.bind_result(name, count, built.hint, &mut values, || {
+                src.name_place(&result.name)
+            })?;
         }
         Ok(())
+    }
+
+    /// Binds the names in the head of an operation whose results its tail has made.
+    pub(crate) fn bind_head(&mut self, op: Op, head: &Head) -> Res<()> {
+        let mut values = self.ir.results(op);
+        for result in &head.results {
+            self.bind_result(result.name, result.count, None, &mut values, || {
+                result.place.clone()
+            })?;
+        }
+        Ok(())
+    }
+
+    fn bind_result(
+        &mut self,
+        name: Str,
+        count: Option<i64>,
+        hint: Option<Str>,
+        values: &mut impl Iterator<Item = Value>,
+        place: impl Fn() -> Place,
+    ) -> Res<()> {
+        let named = !self
+            .ir
+            .ctx
+            .text(name)
+            .starts_with(|c: char| c.is_ascii_digit());
+        let own = hint.or(named.then_some(name));
+        for (part, value) in values.take(count.unwrap_or(1).max(0) as usize).enumerate() {
+            let key = part_key(self.ir, name, part as i64);
+            self.ir.set_value_name(value, own);
+            self.scopes.bind(self.ir, key, value, &place)?;
+        }
+        Ok(())
+    }
+
+    fn check_result_count(&self, recipe: &OpRecipe, named: i64, stated: usize) -> Res<()> {
+        if named == 0 || named == stated as i64 {
+            return Ok(());
+        }
+        let what = if named == 1 { "a name" } else { "names" };
+        self.src.fail(
+            &recipe.result_types_span,
+            format!(
+                "the operation has {what} for {}, but {}",
+                counted(named as usize, "result"),
+                counted(stated, "result type"),
+            ),
+        )
     }
 
     fn result_types(
@@ -391,7 +499,6 @@ impl<'s> Builder<'_, 's> {
         recipe: &OpRecipe,
         operands: &[NewOperand],
     ) -> Res<SmallVec<[Type; 1]>> {
-        let whole = 0..1;
         let mut named = 0i64;
         for result in &recipe.results {
             let count = result.count.map_or(1, |count| self.src.int(count));
@@ -401,22 +508,12 @@ impl<'s> Builder<'_, 's> {
             }
             named += count;
         }
+        if recipe.opens == Opens::Generic {
+            // Their types stand in the tail.
+            return Ok(SmallVec::new());
+        }
         if let Some(types) = &recipe.result_types {
-            if recipe.opens == Opens::Generic {
-                // The types stand in the tail; operations with regions have no results here.
-                if named > 0 {
-                    return self
-                        .src
-                        .fail(&whole, "an operation with regions cannot have results here");
-                }
-                return Ok(SmallVec::new());
-            }
-            if named != types.len() as i64 && named != 0 {
-                return self.src.fail(
-                    &whole,
-                    format!("{named} result names but {} result types", types.len()),
-                );
-            }
+            self.check_result_count(recipe, named, types.len())?;
             return Ok(types.clone());
         }
         if named == 0 {
@@ -436,6 +533,15 @@ impl<'s> Builder<'_, 's> {
             1,
         ))
     }
+}
+
+/// What a name of several results is bound under: `%x` and `%x#0` are the same.
+fn part_key(ir: &mut Ir, name: Str, part: i64) -> Str {
+    if part == 0 {
+        return name;
+    }
+    let text = format!("{}#{part}", ir.ctx.text(name));
+    ir.ctx.str(&text)
 }
 
 /// Index numbers and their coefficients.

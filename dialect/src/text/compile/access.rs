@@ -7,6 +7,9 @@ use crate::text::recipe::{AccessRecipe, AffineRecipe, IndexSrc, IntSrc, SliceRec
 use pest::iterators::Pair;
 use smallvec::SmallVec;
 
+/// `-i64::MIN`
+const MIN_MAGNITUDE: &str = "9223372036854775808";
+
 impl Compiler<'_> {
     pub(super) fn affine(&self, pair: Pair<'_, Rule>) -> Res<AffineRecipe> {
         let mut affine = AffineRecipe {
@@ -26,6 +29,11 @@ impl Compiler<'_> {
                         match piece.as_rule() {
                             Rule::minus => negative = !negative,
                             Rule::index => index = Some(self.index(piece)?),
+                            // Fits only with its sign, which stands apart from it here.
+                            _ if negative && piece.as_str() == MIN_MAGNITUDE => {
+                                negative = false;
+                                factor = Some(IntSrc::Const(i64::MIN));
+                            }
                             _ => factor = Some(self.int(&piece)?),
                         }
                     }
@@ -177,40 +185,5 @@ impl Compiler<'_> {
             offset: Box::new(offset),
             pairs,
         })
-    }
-
-    /// A number for the access and the integers it depends on, unless it names loop indices.
-    pub(super) fn memo(&mut self, access: &AccessRecipe) -> Option<(u32, SmallVec<[u32; 4]>)> {
-        let mut holes: SmallVec<[u32; 4]> = SmallVec::new();
-        let mut int = |src: &IntSrc| {
-            if let IntSrc::Hole { hole, .. } = src {
-                holes.push(*hole);
-            }
-        };
-        let mut affine = |affine: &AffineRecipe| {
-            affine.constants.iter().for_each(&mut int);
-            affine.terms.is_empty()
-        };
-        let fixed = match access {
-            AccessRecipe::Whole => false,
-            AccessRecipe::Slices { slices, .. } => slices.iter().all(|(slice, _)| match slice {
-                SliceRecipe::At(at) => affine(at),
-                SliceRecipe::Length(start, len, step) => {
-                    let fixed = affine(start);
-                    affine(&AffineRecipe::of([*len].into_iter().chain(*step))) && fixed
-                }
-                SliceRecipe::Range(start, end, step) => {
-                    let fixed = start.as_ref().is_none_or(&mut affine);
-                    let fixed = end.as_ref().is_none_or(&mut affine) && fixed;
-                    affine(&AffineRecipe::of(step.iter().copied())) && fixed
-                }
-            }),
-            AccessRecipe::Raw { .. } => false,
-        };
-        if !fixed || holes.len() > crate::text::build::MEMO_INTS {
-            return None;
-        }
-        *self.memos += 1;
-        Some((*self.memos, holes))
     }
 }

@@ -348,7 +348,7 @@ impl Compiler<'_> {
                     role: role as u8,
                     may_be_later: entry.is_register(),
                     name: self.name(&value)?,
-                    memo: self.memo(&access),
+                    memo: self.forms.access(&access),
                     access,
                     ty: None,
                     span,

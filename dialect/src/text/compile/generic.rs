@@ -2,10 +2,10 @@
 
 use super::leaf::unescape;
 use super::{Compiler, Res, Tail, span_of};
-use crate::bir::ops::{OpCode, OperandDef};
+use crate::bir::ops::{OpCode, OperandDef, Syntax};
 use crate::bir::types::MemType;
 use crate::ir::Type;
-use crate::text::diag::Diagnostic;
+use crate::text::diag::{Diagnostic, counted};
 use crate::text::grammar::Rule;
 use crate::text::recipe::{
     AccessRecipe, NameSrc, OpRecipe, Opens, OperandRecipe, Recipe, ResultRecipe, Span,
@@ -46,8 +46,13 @@ impl Compiler<'_> {
                 ),
             ));
         }
-        if code.is_some_and(|code| code.def().syntax == crate::bir::ops::Syntax::Implicit) {
-            return Ok(Recipe::Nothing);
+        if code.is_some_and(|code| code.def().syntax == Syntax::Implicit) {
+            if rule == Rule::generic_stmt {
+                return Ok(Recipe::Nothing);
+            }
+            let whole = 0..self.text.len() as u32;
+            let message = format!("`{name}` has no regions");
+            return Err(Box::new(Diagnostic::error(self.place(&whole), message)));
         }
         let mut op = self.blank(&name, code);
         op.generic = true;
@@ -98,11 +103,13 @@ impl Compiler<'_> {
                 Rule::generic_types => {
                     let mut inner = part.into_inner();
                     if let Some(list) = inner.next() {
+                        op.operand_types_span = span_of(&list);
                         for ty in list.into_inner() {
                             use_types.push(self.ty(ty)?);
                         }
                     }
                     if let Some(results) = inner.next() {
+                        op.result_types_span = span_of(&results);
                         if results.as_rule() == Rule::types {
                             for ty in results.into_inner() {
                                 result_types.push(self.ty(ty)?);
@@ -122,26 +129,22 @@ impl Compiler<'_> {
         }
         op.loc = op.loc.take().or(stated_loc);
         op.stated_types = use_types.len();
-        let whole = 0..self.text.len() as u32;
         if rule != Rule::generic_tail_stmt {
-            self.assign_uses(&mut op, uses, &use_types, access, segments.take())?;
-            if rule == Rule::generic_stmt
-                && use_types.len() != op.operands.len() + op.index_names.len()
-            {
+            self.assign_uses(&mut op, uses, &use_types, access, segments.as_deref())?;
+            let count = op.operands.len() + op.index_names.len();
+            if rule == Rule::generic_stmt && use_types.len() != count {
                 return Err(Box::new(Diagnostic::error(
-                    self.place(&whole),
+                    self.place(&op.operand_types_span),
                     format!(
-                        "{} operands but {} operand types",
-                        op.operands.len() + op.index_names.len(),
-                        use_types.len()
+                        "the operation has {}, but {}",
+                        counted(count, "operand"),
+                        counted(use_types.len(), "operand type"),
                     ),
                 )));
             }
         }
         op.result_types = Some(result_types);
-        if rule == Rule::generic_tail_stmt {
-            op.segments = segments;
-        }
+        op.segments = segments;
         self.finish(&mut op);
         if rule == Rule::generic_tail_stmt {
             return Ok(Recipe::Tail(Box::new(op)));
@@ -156,7 +159,7 @@ impl Compiler<'_> {
         uses: Vec<(NameSrc, Span)>,
         types: &[Type],
         access: Vec<AccessRecipe>,
-        segments: Option<Vec<i64>>,
+        segments: Option<&[i64]>,
     ) -> Res<()> {
         let whole = 0..self.text.len() as u32;
         let fail = |this: &Self, message: String| {
@@ -197,9 +200,9 @@ impl Compiler<'_> {
             return fail(
                 self,
                 format!(
-                    "operand segments add up to {}, found {} operands",
+                    "operand segments add up to {}, found {}",
                     roles.len(),
-                    uses.len()
+                    counted(uses.len(), "operand")
                 ),
             );
         }
@@ -214,7 +217,8 @@ impl Compiler<'_> {
                 op.index_names.push(name);
                 continue;
             }
-            let is_mem = ty.is_none_or(|ty| MemType::get(&self.ir.ctx, ty).is_some());
+            let states_mem = ty.is_some_and(|ty| MemType::get(&self.ir.ctx, ty).is_some());
+            let is_mem = ty.is_none() || states_mem;
             let register = def
                 .and_then(|def| def.operands.get(role))
                 .is_none_or(OperandDef::is_register);
@@ -227,9 +231,9 @@ impl Compiler<'_> {
             };
             op.operands.push(OperandRecipe {
                 role: role as u8,
-                may_be_later: register || !is_mem,
+                may_be_later: (register || !is_mem) && !states_mem,
                 name,
-                memo: self.memo(&access),
+                memo: self.forms.access(&access),
                 access,
                 ty,
                 span,

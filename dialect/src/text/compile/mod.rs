@@ -12,9 +12,12 @@ mod custom;
 mod generic;
 mod leaf;
 
+use super::build::Forms;
 use super::diag::{Diagnostic, Place};
 use super::grammar::{Grammar, Rule, rule_name};
-use super::recipe::{AttrRecipe, LabelRecipe, OpRecipe, Opens, Recipe, Span};
+use super::recipe::{
+    AttrRecipe, IntSrc, LabelRecipe, LitType, NumSrc, OpRecipe, Opens, Recipe, Span, StrSrc,
+};
 use super::scan::Hole;
 use crate::bir::ops::OpCode;
 use crate::ir::Ir;
@@ -36,8 +39,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) base: usize,
     pub(crate) holes: &'a [Hole],
     pub(crate) aliases: &'a Aliases,
-    /// Numbers given to accesses so far.
-    memos: &'a mut u32,
+    /// Numbers of what is remembered.
+    forms: &'a mut Forms,
     /// How many aliases the text being read is inside of.
     alias_depth: usize,
     alias_uses: usize,
@@ -63,7 +66,7 @@ impl<'a> Compiler<'a> {
         base: usize,
         holes: &'a [Hole],
         aliases: &'a Aliases,
-        memos: &'a mut u32,
+        forms: &'a mut Forms,
     ) -> Compiler<'a> {
         Compiler {
             ir,
@@ -71,7 +74,7 @@ impl<'a> Compiler<'a> {
             base,
             holes,
             aliases,
-            memos,
+            forms,
             alias_depth: 0,
             alias_uses: 0,
             cacheable: true,
@@ -210,6 +213,7 @@ impl<'a> Compiler<'a> {
             successors: SmallVec::new(),
             entries: Vec::new(),
             dict: None,
+            dict_memo: None,
             symbol: None,
             iv: None,
             id: None,
@@ -218,6 +222,8 @@ impl<'a> Compiler<'a> {
             loc: None,
             hint: None,
             stated_types: 0,
+            operand_types_span: 0..1,
+            result_types_span: 0..1,
             segments: None,
         }
     }
@@ -258,6 +264,61 @@ impl<'a> Compiler<'a> {
             .collect();
         if op.symbol.is_none() {
             op.dict = constant.map(|entries| self.ir.ctx.dict(&entries));
+            if op.dict.is_none() {
+                let mut holes = DictHoles::default();
+                if op.entries.iter().all(|entry| holes.add(&entry.value)) {
+                    op.dict_memo = Some(self.forms.dict(holes.holes, holes.operand));
+                }
+            }
         }
+    }
+}
+
+/// What the attributes of a dictionary depend on.
+#[derive(Default)]
+struct DictHoles {
+    holes: SmallVec<[u32; 4]>,
+    operand: Option<u8>,
+}
+
+impl DictHoles {
+    fn int(&mut self, src: &IntSrc) {
+        if let IntSrc::Hole { hole, .. } = src {
+            self.holes.push(*hole);
+        }
+    }
+
+    /// Adds what an attribute depends on; false where that is more than holes and one operand.
+    fn add(&mut self, attr: &AttrRecipe) -> bool {
+        match attr {
+            AttrRecipe::Const(_) => {}
+            AttrRecipe::Int(int, _) => self.int(int),
+            AttrRecipe::Number(number, _, ty) => {
+                if let NumSrc::Hole { hole, .. } = number {
+                    self.holes.push(*hole);
+                }
+                if let LitType::OfOperand(at) = *ty {
+                    if self.operand.is_some_and(|known| known != at) {
+                        return false;
+                    }
+                    self.operand = Some(at);
+                }
+            }
+            AttrRecipe::Str(StrSrc::Const(_)) => {}
+            AttrRecipe::Str(StrSrc::Hole(hole)) | AttrRecipe::Symbol(hole) => {
+                self.holes.push(*hole);
+            }
+            AttrRecipe::Array(elements) => return elements.iter().all(|attr| self.add(attr)),
+            AttrRecipe::Dict(entries) => return entries.iter().all(|(_, attr)| self.add(attr)),
+            AttrRecipe::Sem(a, _, b, _)
+            | AttrRecipe::PlaceBytes(a, b)
+            | AttrRecipe::PlaceBank(a, b) => {
+                self.int(a);
+                self.int(b);
+            }
+            AttrRecipe::PlaceAddress(address) => self.int(address),
+            AttrRecipe::UnlessFirst(_) | AttrRecipe::Dense(..) => return false,
+        }
+        true
     }
 }

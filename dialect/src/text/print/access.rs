@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::{Printer, push_int};
 use crate::bir::access::{Access, Pair, Target, view_dims};
 use crate::bir::types::MemType;
-use crate::ir::{Annot, Value};
+use crate::ir::{Annot, Type, Value};
 
 /// `coefficient · index` of one slice.
 type Terms = SmallVec<[(u8, i64); 2]>;
@@ -20,16 +20,33 @@ struct Slice {
 
 impl Printer<'_> {
     /// What stands behind the location's name in custom form.
-    pub(super) fn custom_access(&mut self, mem: &MemType<'_>, annot: Annot, indices: &[Value]) {
+    pub(super) fn custom_access(&mut self, ty: Type, annot: Annot, indices: &[Value]) {
         if annot == Annot::UNIT {
             return;
         }
-        let access = Access::resolve(&self.ir.ctx, mem, annot);
+        let key = text_key(ty, annot);
+        if let Some(text) = self.custom_accesses.get(key) {
+            self.out.push_str(text);
+            return;
+        }
+        let Some(mem) = MemType::get(&self.ir.ctx, ty) else {
+            return;
+        };
+        let access = Access::resolve(&self.ir.ctx, &mem, annot);
+        let start = self.out.len();
+        self.new_custom_access(&mem, &access, indices);
+        // Indices have other names in other loops.
+        if access.terms.is_empty() {
+            self.custom_accesses.keep(key, &self.out[start..]);
+        }
+    }
+
+    fn new_custom_access(&mut self, mem: &MemType<'_>, access: &Access, indices: &[Value]) {
         if access.recast {
             self.out.push_str(" as ");
             self.out.push_str(access.dtype.name());
         }
-        match slices(mem, &access) {
+        match slices(mem, access) {
             Some(slices) => {
                 let whole = slices.iter().all(|slice| {
                     slice.terms.is_empty()
@@ -51,7 +68,7 @@ impl Printer<'_> {
             }
             None => {
                 self.out.push('[');
-                self.raw(&access, Some(indices));
+                self.raw(access, Some(indices));
                 for pair in &access.pairs {
                     self.out.push_str(", ");
                     self.pair(*pair);
@@ -62,19 +79,33 @@ impl Printer<'_> {
     }
 
     /// `unit` or `#bir.ap<…>`
-    pub(super) fn generic_access(&mut self, mem: &MemType<'_>, annot: Annot) {
+    pub(super) fn generic_access(&mut self, ty: Type, annot: Annot) {
         if annot == Annot::UNIT {
             self.out.push_str("unit");
             return;
         }
-        let access = Access::resolve(&self.ir.ctx, mem, annot);
+        let key = text_key(ty, annot);
+        if let Some(text) = self.generic_accesses.get(key) {
+            self.out.push_str(text);
+            return;
+        }
+        let Some(mem) = MemType::get(&self.ir.ctx, ty) else {
+            return;
+        };
+        let access = Access::resolve(&self.ir.ctx, &mem, annot);
+        let start = self.out.len();
+        self.new_generic_access(&access);
+        self.generic_accesses.keep(key, &self.out[start..]);
+    }
+
+    fn new_generic_access(&mut self, access: &Access) {
         self.out.push_str("#bir.ap<");
         if access.recast {
             self.out.push_str("as ");
             self.out.push_str(access.dtype.name());
             self.out.push_str(", ");
         }
-        self.raw(&access, None);
+        self.raw(access, None);
         self.out.push_str(", [");
         for (i, pair) in access.pairs.iter().enumerate() {
             if i > 0 {
@@ -184,6 +215,10 @@ impl Printer<'_> {
             push_int(&mut self.out, constant.wrapping_abs());
         }
     }
+}
+
+fn text_key(ty: Type, annot: Annot) -> u64 {
+    (ty.index() as u64) << 32 | annot.index() as u64
 }
 
 /// The access as one slice per dimension, if slices read back to it exactly.

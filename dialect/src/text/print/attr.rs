@@ -30,6 +30,12 @@ impl Printer<'_> {
 
     pub(super) fn quoted(&mut self, text: &str) {
         self.out.push('"');
+        let special = |c: u8| matches!(c, b'"' | b'\\' | 0..=31 | 127);
+        if !text.bytes().any(special) {
+            self.out.push_str(text);
+            self.out.push('"');
+            return;
+        }
         for c in text.chars() {
             match c {
                 '"' => self.out.push_str("\\\""),
@@ -312,6 +318,17 @@ impl Printer<'_> {
 
     /// A type in the generic form.
     pub(super) fn ty(&mut self, ty: Type) {
+        let key = ty.index() as u64;
+        if let Some(text) = self.types.get(key) {
+            self.out.push_str(text);
+            return;
+        }
+        let start = self.out.len();
+        self.new_ty(ty);
+        self.types.keep(key, &self.out[start..]);
+    }
+
+    fn new_ty(&mut self, ty: Type) {
         let ctx = &self.ir.ctx;
         if let Some(mem) = MemType::get(ctx, ty) {
             self.out.push_str("!bir.mem<");

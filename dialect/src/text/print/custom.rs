@@ -45,24 +45,51 @@ impl Printer<'_> {
     pub(super) fn custom_visit(&mut self, visit: Visit) {
         match visit {
             Visit::Enter(op) => {
-                self.label_before(op);
+                if self.ir.prev(op).is_none() && self.in_generic_region(op) {
+                    self.generic_label_before(op);
+                } else {
+                    self.label_before(op);
+                }
                 self.before(op);
-                match OpCode::of(self.ir, op) {
-                    Some(code) if !self.needs_generic(op, code) => self.custom_op(op, code),
-                    _ => self.generic_enter(op),
+                match self.custom_code(op) {
+                    Some(code) => self.custom_op(op, code),
+                    None => self.generic_enter(op),
+                }
+                if self.ir.regions(op).is_empty() {
+                    self.behind(op);
                 }
             }
-            Visit::Leave(op) => match OpCode::of(self.ir, op) {
-                Some(code) if !self.needs_generic(op, code) => {
+            Visit::Leave(op) => {
+                if self.custom_code(op).is_some() {
                     self.empty_blocks_behind(op);
                     self.end_of_regions(op);
                     self.depth -= 1;
                     self.indent();
                     self.out.push('}');
                     self.end_closing(op);
+                } else {
+                    self.generic_leave(op);
                 }
-                _ => self.generic_leave(op),
-            },
+                self.behind(op);
+            }
+        }
+    }
+
+    /// The op of an operation the custom form can say.
+    fn custom_code(&self, op: Op) -> Option<OpCode> {
+        OpCode::of(self.ir, op).filter(|&code| !self.needs_generic(op, code))
+    }
+
+    /// Whether the operation stands in a region of the generic form.
+    fn in_generic_region(&self, op: Op) -> bool {
+        self.ir
+            .parent(op)
+            .is_some_and(|parent| self.custom_code(parent).is_none())
+    }
+
+    fn behind(&mut self, op: Op) {
+        if self.ir.next(op).is_none() && self.in_generic_region(op) {
+            self.between_blocks(op);
         }
     }
 
@@ -469,9 +496,7 @@ impl Printer<'_> {
         };
         self.out.push('%');
         self.out.push_str(self.names.value(ir, operand.value));
-        if let Some(mem) = MemType::get(&ir.ctx, ir.value_type(operand.value)) {
-            self.custom_access(&mem, operand.annot, indices);
-        }
+        self.custom_access(ir.value_type(operand.value), operand.annot, indices);
     }
 
     /// An enum attribute as a word, if the text can say it so.

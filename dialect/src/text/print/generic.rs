@@ -2,25 +2,42 @@
 
 use smallvec::SmallVec;
 
+use super::recent::DictText;
 use super::{Printer, push_int};
 use crate::bir::ops::OpCode;
 use crate::bir::program::{COL_DEPS, COL_ID, COL_ORDER};
 use crate::bir::types::MemType;
-use crate::ir::{Attr, AttrView, Block, Op, Region, Value, Visit};
+use crate::ir::{Attr, AttrView, Block, Dict, Op, Region, Str, Value, Visit};
 
-/// What prints an attribute of the generic form.
+/// Entries of the generic form's dictionaries that are no attributes in the IR, as they are
+/// sorted among those that are.
 #[derive(Clone, Copy)]
-enum Entry {
-    Attr(Attr),
-    /// The printed name of a value, which is unique where its hint need not be.
-    Name(Value),
+#[repr(usize)]
+enum Special {
     Access,
-    Segments,
-    Id(u32),
     Deps,
+    Id,
+    /// The printed name of a value, which is unique where its hint need not be.
+    IvName,
+    Name,
+    Segments,
     Order,
     Src,
+    SymName,
 }
+
+/// Their keys.
+const SPECIALS: [&str; 9] = [
+    "access",
+    "deps",
+    "id",
+    "iv_name",
+    "name",
+    "operandSegmentSizes",
+    "order",
+    "src",
+    "sym_name",
+];
 
 impl Printer<'_> {
     pub(super) fn generic_visit(&mut self, visit: Visit) {
@@ -29,8 +46,14 @@ impl Printer<'_> {
                 self.generic_label_before(op);
                 self.before(op);
                 self.generic_enter(op);
+                if self.ir.regions(op).is_empty() {
+                    self.between_blocks(op);
+                }
             }
-            Visit::Leave(op) => self.generic_leave(op),
+            Visit::Leave(op) => {
+                self.generic_leave(op);
+                self.between_blocks(op);
+            }
         }
     }
 
@@ -47,9 +70,15 @@ impl Printer<'_> {
             }
             self.out.push_str(" = ");
         }
-        self.out.push('"');
-        self.out.push_str(self.ir.name_text(op));
-        self.out.push_str("\"(");
+        let name = self.ir.name_text(op);
+        if self.ir.code(op).is_some() {
+            self.out.push('"');
+            self.out.push_str(name);
+            self.out.push('"');
+        } else {
+            self.quoted(name);
+        }
+        self.out.push('(');
         for (i, operand) in self.ir.operands(op).iter().enumerate() {
             if i > 0 {
                 self.out.push_str(", ");
@@ -74,7 +103,6 @@ impl Printer<'_> {
         if regions.is_empty() {
             self.generic_end(op);
             self.end_line(op);
-            self.between_blocks(op);
             return;
         }
         self.out.push_str(" ({");
@@ -124,7 +152,7 @@ impl Printer<'_> {
     }
 
     /// Behind the last operation of a block: its implicit end, and what leads to the next one.
-    fn between_blocks(&mut self, op: Op) {
+    pub(super) fn between_blocks(&mut self, op: Op) {
         if self.ir.next(op).is_some() {
             return;
         }
@@ -136,11 +164,13 @@ impl Printer<'_> {
             return;
         };
         let many = self.ir.next_block(block).is_some() || self.ir.prev_block(block).is_some();
-        let func = OpCode::of(self.ir, parent) == Some(OpCode::Func);
-        if OpCode::of(self.ir, parent).is_some()
-            && self.ir.terminator(block).is_none()
-            && (func || many)
-        {
+        let code = OpCode::of(self.ir, parent);
+        // What names successors ends its block; of another foreign operation in a foreign region
+        // nobody here knows.
+        let needs_end = self.ir.terminator(block).is_none()
+            && self.ir.successors(op).is_empty()
+            && (code.is_some() || OpCode::of(self.ir, op).is_some());
+        if needs_end && (code == Some(OpCode::Func) || many) {
             self.implicit_end(parent);
         }
         // Empty blocks behind it have no operation to print their labels before.
@@ -172,7 +202,7 @@ impl Printer<'_> {
         });
     }
 
-    fn generic_label_before(&mut self, op: Op) {
+    pub(super) fn generic_label_before(&mut self, op: Op) {
         if self.ir.prev(op).is_some() {
             return;
         }
@@ -248,78 +278,38 @@ impl Printer<'_> {
         self.out.push_str("})");
         self.generic_end(op);
         self.end_closing(op);
-        if self.options.generic {
-            self.between_blocks(op);
-        }
     }
 
     /// Attributes and types.
     fn generic_end(&mut self, op: Op) {
         let ir = self.ir;
         let code = OpCode::of(ir, op);
-        let mut entries: SmallVec<[(&str, Entry); 12]> = ir
-            .ctx
-            .dict_entries(ir.dict(op))
-            .map(|(name, attr)| (ir.ctx.text(name), Entry::Attr(attr)))
-            .collect();
-        if let Some(code) = code {
-            let def = code.def();
-            let has_mem = ir
-                .operands(op)
-                .iter()
-                .any(|operand| MemType::get(&ir.ctx, ir.value_type(operand.value)).is_some());
-            if has_mem {
-                entries.push(("access", Entry::Access));
-            }
-            let roles = ir.operands(op).iter().map(|operand| operand.role as usize);
-            if !roles.eq(def.required_roles()) {
-                entries.push(("operandSegmentSizes", Entry::Segments));
-            }
-            let named = match code {
-                OpCode::Alloc => Some("sym_name"),
-                OpCode::Module | OpCode::Func | OpCode::Loop => None,
-                _ => Some("name"),
-            };
-            if let Some(key) = named
-                && let Some(value) = ir.result(op)
-                && ir.value_name(value).is_some()
-            {
-                entries.push((key, Entry::Name(value)));
-            }
-            if code == OpCode::Loop {
-                let entry = ir.regions(op).first().and_then(|&r| ir.entry(r));
-                let index = entry.and_then(|block| ir.args(block).next());
-                if let Some(index) = index.filter(|&value| ir.value_name(value).is_some()) {
-                    entries.push(("iv_name", Entry::Name(index)));
-                }
-            }
-            if let Some(id) = ir.int_cell(COL_ID, op) {
-                entries.push(("id", Entry::Id(id)));
-            }
-            if ir.words_cell(COL_DEPS, op).is_some() {
-                entries.push(("deps", Entry::Deps));
-            }
-            if ir.words_cell(COL_ORDER, op).is_some() {
-                entries.push(("order", Entry::Order));
-            }
-            if ir.loc(op).is_some() {
-                entries.push(("src", Entry::Src));
-            }
-        }
-        entries.sort_by_key(|&(name, _)| name);
-        if !entries.is_empty() {
+        let dict = ir.dict(op);
+        let specials = match code {
+            Some(code) => self.specials(op, code),
+            None => SmallVec::new(),
+        };
+        if dict != Dict::EMPTY || !specials.is_empty() {
             self.out.push_str(" {");
-            for (i, &(name, entry)) in entries.iter().enumerate() {
-                if i > 0 {
-                    self.out.push_str(", ");
-                }
-                if let Some(name) = ir.ctx.find_str(name) {
-                    self.key(name);
-                } else {
-                    self.out.push_str(name);
-                }
-                self.generic_entry(op, entry);
+            let kept = match self.dicts.find(dict) {
+                Some(kept) => kept,
+                None => self.dict_text(dict),
+            };
+            let mut at = 0;
+            for &special in &specials {
+                let entries = self.dicts.at(kept);
+                let cut = entries.cuts[special as usize];
+                self.out.push_str(&entries.text[at..cut]);
+                at = cut;
+                self.out.push_str(SPECIALS[special as usize]);
+                self.out.push_str(" = ");
+                self.special(op, special);
+                self.out.push_str(", ");
             }
+            self.out.push_str(&self.dicts.at(kept).text[at..]);
+            self.dicts.trim(kept);
+            // The last entry has a comma too many.
+            self.out.truncate(self.out.len() - 2);
             self.out.push('}');
         }
         self.generic_types(op);
@@ -337,74 +327,153 @@ impl Printer<'_> {
         }
     }
 
-    fn generic_entry(&mut self, op: Op, entry: Entry) {
+    /// Makes the text of a dictionary: it depends on nothing else.
+    fn dict_text(&mut self, dict: Dict) -> usize {
         let ir = self.ir;
-        match entry {
-            Entry::Attr(attr) => {
-                if ir.ctx.attr(attr) == AttrView::Unit {
-                    return;
-                }
+        let mut entries: SmallVec<[(&str, Str, Attr); 8]> = ir
+            .ctx
+            .dict_entries(dict)
+            .map(|(name, attr)| (ir.ctx.text(name), name, attr))
+            .collect();
+        entries.sort_by_key(|&(text, ..)| text);
+        // Attributes of a mixed file print generically inside a generic operation.
+        let custom = !std::mem::replace(&mut self.options.generic, true);
+        let outer = std::mem::take(&mut self.out);
+        let mut cuts = [0; SPECIALS.len()];
+        for (text, name, attr) in entries {
+            self.key(name);
+            if ir.ctx.attr(attr) != AttrView::Unit {
                 self.out.push_str(" = ");
-                // Attributes of a mixed file print generically inside a generic operation.
-                let custom = !std::mem::replace(&mut self.options.generic, true);
                 self.attr(attr, None, &[]);
-                self.options.generic = !custom;
             }
-            Entry::Name(value) => {
-                let name = self.names.value(ir, value).to_owned();
-                self.out.push_str(" = ");
-                self.quoted(&name);
+            self.out.push_str(", ");
+            for (cut, special) in cuts.iter_mut().zip(SPECIALS) {
+                if text <= special {
+                    *cut = self.out.len();
+                }
             }
-            Entry::Access => {
-                self.out.push_str(" = [");
+        }
+        self.options.generic = !custom;
+        let text = std::mem::replace(&mut self.out, outer);
+        self.dicts.keep(dict, DictText { text, cuts })
+    }
+
+    /// What the dictionary of one of our operations says beside its attributes, in order.
+    fn specials(&self, op: Op, code: OpCode) -> SmallVec<[Special; 9]> {
+        let ir = self.ir;
+        let mut out = SmallVec::new();
+        let operands = ir.operands(op);
+        let is_mem = |value| MemType::get(&ir.ctx, ir.value_type(value)).is_some();
+        if operands.iter().any(|operand| is_mem(operand.value)) {
+            out.push(Special::Access);
+        }
+        if ir.words_cell(COL_DEPS, op).is_some() {
+            out.push(Special::Deps);
+        }
+        if ir.int_cell(COL_ID, op).is_some() {
+            out.push(Special::Id);
+        }
+        if code == OpCode::Loop
+            && let Some(index) = self.loop_index(op)
+            && ir.value_name(index).is_some()
+        {
+            out.push(Special::IvName);
+        }
+        let result = ir.result(op);
+        let named = result.is_some_and(|value| ir.value_name(value).is_some());
+        let has_name = named
+            && !matches!(
+                code,
+                OpCode::Alloc | OpCode::Module | OpCode::Func | OpCode::Loop
+            );
+        if has_name {
+            out.push(Special::Name);
+        }
+        let roles = operands.iter().map(|operand| operand.role as usize);
+        if !roles.eq(code.def().required_roles()) {
+            out.push(Special::Segments);
+        }
+        if ir.words_cell(COL_ORDER, op).is_some() {
+            out.push(Special::Order);
+        }
+        if ir.loc(op).is_some() {
+            out.push(Special::Src);
+        }
+        if named && code == OpCode::Alloc {
+            out.push(Special::SymName);
+        }
+        out
+    }
+
+    fn loop_index(&self, op: Op) -> Option<Value> {
+        let entry = self.ir.entry(*self.ir.regions(op).first()?)?;
+        self.ir.args(entry).next()
+    }
+
+    fn special(&mut self, op: Op, special: Special) {
+        let ir = self.ir;
+        match special {
+            Special::IvName | Special::Name | Special::SymName => {
+                let value = match special {
+                    Special::IvName => self.loop_index(op),
+                    _ => ir.result(op),
+                };
+                if let Some(value) = value {
+                    let name = self.names.value(ir, value).to_owned();
+                    self.quoted(&name);
+                }
+            }
+            Special::Access => {
+                self.out.push('[');
                 let mut first = true;
                 for operand in ir.operands(op) {
-                    let Some(mem) = MemType::get(&ir.ctx, ir.value_type(operand.value)) else {
+                    let ty = ir.value_type(operand.value);
+                    if MemType::get(&ir.ctx, ty).is_none() {
                         continue;
-                    };
+                    }
                     if !std::mem::take(&mut first) {
                         self.out.push_str(", ");
                     }
-                    self.generic_access(&mem, operand.annot);
+                    self.generic_access(ty, operand.annot);
                 }
                 self.out.push(']');
             }
-            Entry::Segments => {
-                self.out.push_str(" = array<i32: ");
+            Special::Segments => {
+                self.out.push_str("array<i32: ");
                 let roles = OpCode::of(ir, op).map_or(0, |code| code.def().indices_role());
-                for role in 0..=roles {
+                let mut sizes: SmallVec<[i64; 16]> = SmallVec::from_elem(0, roles + 1);
+                for operand in ir.operands(op) {
+                    if let Some(size) = sizes.get_mut(usize::from(operand.role)) {
+                        *size += 1;
+                    }
+                }
+                for (role, size) in sizes.into_iter().enumerate() {
                     if role > 0 {
                         self.out.push_str(", ");
                     }
-                    let size = ir
-                        .operands(op)
-                        .iter()
-                        .filter(|operand| operand.role as usize == role)
-                        .count();
-                    push_int(&mut self.out, size as i64);
+                    push_int(&mut self.out, size);
                 }
                 self.out.push('>');
             }
-            Entry::Id(id) => {
-                self.out.push_str(" = ");
+            Special::Id => {
+                let id = ir.int_cell(COL_ID, op).unwrap_or(0);
                 push_int(&mut self.out, i64::from(id));
                 self.out.push_str(" : i64");
             }
-            Entry::Deps => {
-                self.out.push_str(" = #bir.deps<");
+            Special::Deps => {
+                self.out.push_str("#bir.deps<");
                 self.deps(ir.words_cell(COL_DEPS, op).unwrap_or(&[]));
                 self.out.push('>');
             }
-            Entry::Order => {
-                self.out.push_str(" = #bir.order<");
+            Special::Order => {
+                self.out.push_str("#bir.order<");
                 self.order(ir.words_cell(COL_ORDER, op).unwrap_or(&[]), None);
                 self.out.push('>');
             }
-            Entry::Src => {
+            Special::Src => {
                 if let Some(loc) = ir.loc(op) {
                     let loc = ir.ctx.source_loc(loc);
                     let text = format!("{}:{}:{}", ir.ctx.text(loc.file), loc.line, loc.col);
-                    self.out.push_str(" = ");
                     self.quoted(&text);
                 }
             }

@@ -5,10 +5,12 @@ mod attr;
 mod custom;
 mod generic;
 mod names;
+mod recent;
 
 use std::io;
 
 use names::Names;
+use recent::{RecentDicts, RecentTexts};
 
 use crate::ir::{Comment, Ir, Op};
 
@@ -35,6 +37,11 @@ struct Printer<'a> {
     names: Names,
     out: String,
     depth: usize,
+    /// Types, accesses of either form and dictionaries of the generic form.
+    types: RecentTexts,
+    custom_accesses: RecentTexts,
+    generic_accesses: RecentTexts,
+    dicts: RecentDicts,
 }
 
 /// Prints a whole file.
@@ -70,24 +77,50 @@ pub fn print_op(ir: &Ir, op: Op, options: PrintOptions) -> String {
     printer.out
 }
 
+/// `00` to `99`.
+const PAIRS: &str = {
+    const BYTES: [u8; 200] = {
+        let mut bytes = [b'0'; 200];
+        let mut i = 0;
+        while i < 100 {
+            bytes[2 * i] += (i / 10) as u8;
+            bytes[2 * i + 1] += (i % 10) as u8;
+            i += 1;
+        }
+        bytes
+    };
+    match str::from_utf8(&BYTES) {
+        Ok(text) => text,
+        Err(_) => "",
+    }
+};
+
 /// Appends an integer.
 fn push_int(out: &mut String, value: i64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
     if value < 0 {
         out.push('-');
     }
-    // Digits are ASCII, so this never fails.
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or(""));
+    let mut rest = value.unsigned_abs();
+    let mut pairs = [0u8; 10];
+    let mut count = 0;
+    while rest >= 100 {
+        pairs[count] = (rest % 100) as u8;
+        rest /= 100;
+        count += 1;
+    }
+    if rest < 10 {
+        out.push(char::from(b'0' + rest as u8));
+    } else {
+        out.push_str(pair(rest as u8));
+    }
+    for &digits in pairs[..count].iter().rev() {
+        out.push_str(pair(digits));
+    }
+}
+
+fn pair(digits: u8) -> &'static str {
+    let at = 2 * usize::from(digits);
+    &PAIRS[at..at + 2]
 }
 
 impl Printer<'_> {
@@ -98,6 +131,10 @@ impl Printer<'_> {
             names: Names::new(ir),
             out: String::new(),
             depth: 0,
+            types: RecentTexts::default(),
+            custom_accesses: RecentTexts::default(),
+            generic_accesses: RecentTexts::default(),
+            dicts: RecentDicts::default(),
         }
     }
 
@@ -185,5 +222,24 @@ impl Printer<'_> {
     fn end_comments_of(&mut self, block: crate::ir::Block) {
         let ir = self.ir;
         self.comments(ir.end_comments(block));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::push_int;
+
+    #[test]
+    fn integers_print_as_the_standard_library_prints_them() {
+        let edges = (0..19).flat_map(|n| [10i64.pow(n) - 1, 10i64.pow(n), 10i64.pow(n) + 1]);
+        for value in edges
+            .chain([i64::MAX, 42, 305, 99_007])
+            .flat_map(|n| [n, -n])
+            .chain([i64::MIN])
+        {
+            let mut text = String::new();
+            push_int(&mut text, value);
+            assert_eq!(text, value.to_string());
+        }
     }
 }
