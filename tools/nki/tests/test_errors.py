@@ -315,3 +315,33 @@ def test_all_findings_are_reported(tmp_path):
     with pytest.raises(bir_nki.Rejected) as caught:
         bir_nki.trace(bir_nki_load(path), X)
     assert [finding.line for finding in caught.value.findings][:2] == [10, 11]
+
+
+def test_fault_of_a_run_is_named_at_its_line(tmp_path):
+    path = tmp_path / "k.py"
+    line = write(
+        path,
+        """
+        rows = nl.ndarray((16, 1), dtype=nl.int32, buffer=nl.sbuf)
+        nisa.iota(dst=rows, pattern=[[0, 1]], offset=200, channel_multiplier=1)
+        t = nl.ndarray((16, 512), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=out, src=x)
+        nisa.tensor_copy(dst=rows, src=rows)
+        nisa.dma_copy(dst=t, src=x.ap(pattern=[[512, 16], [1, 512]], vector_offset=rows, indirect_dim=0))  # <-
+        nisa.dma_copy(dst=out[0:16, :], src=t)
+        """,
+    )
+    with pytest.raises(bir_nki.Rejected) as caught:
+        bir_nki.simulate(bir_nki_load(path), X)
+    assert str(caught.value).startswith(f"{path}:{line}: error: ")
+    assert "index 200" in str(caught.value)
+
+
+def test_pass_that_is_not_there():
+    def kernel(x):
+        nisa.dma_copy(dst=x, src=x)
+
+    import nki.isa as nisa
+
+    with pytest.raises(bir_nki.ToolError, match="no_such_pass"):
+        bir_nki.compile(kernel, X, pipeline="no_such_pass")

@@ -264,3 +264,18 @@ def test_two_cores_share_memory_and_meet(rng):
         )
         assert "core_barrier %out" in part
     assert "save %out[0:128, :]" in first and "save %out[128:256, :]" in second
+
+
+def test_compile_runs_passes(rng):
+    def kernel(x):
+        for i in nl.dynamic_range(2):
+            tile = nl.ndarray((64, 4), dtype=x.dtype, buffer=nl.sbuf)
+            nisa.dma_copy(dst=tile, src=x[nl.ds(i * 64, 64), :])
+            nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=1.0)
+            nisa.dma_copy(dst=x[nl.ds(i * 64, 64), :], src=tile)
+
+    x = f32(rng, 128, 4)
+    assert "loop %i = 0 to 2" in bir_nki.trace(kernel, x).text
+    unrolled = bir_nki.compile(kernel, x, pipeline="unroll", validate="each")
+    assert "loop" not in unrolled.text and unrolled.text.count("tensor_scalar") == 2
+    np.testing.assert_array_equal(unrolled.simulate(), x + 1)

@@ -107,6 +107,9 @@ class Trace:
             found.append(KernelError(finding["message"], file, number, finding.get("help")))
         if not found:
             return ToolError(f"bir-opt failed:\n{stderr.strip()}")
+        if all(error.file is None for error in found):
+            # the command line, not the kernel
+            return ToolError("; ".join(f"{error.message}{f' ({error.help})' if error.help else ''}" for error in found))
         return Rejected(found)
 
     def _place(self, lines: list[str], at: int) -> tuple[str | None, int]:
@@ -288,7 +291,8 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
         capacity.check(recorder, module)
     text = "".join(_text(recorder, module) for module in recorder.modules)
     kinds = {s.name: s.dtype for module in recorder.modules for s in module.storages}
-    out = Trace(recorder.name, text, arguments.data, outputs, kinds, recorder.files, recorder.calls, not isinstance(results[0], (tuple, list)) and results[0] is not None)
+    single = not isinstance(results[0], (tuple, list)) and len(outputs) == 1
+    out = Trace(recorder.name, text, arguments.data, outputs, kinds, recorder.files, recorder.calls, single)
     return out.verified() if verify else out
 
 
