@@ -5,7 +5,7 @@
 
 use bir_dialect::analysis::access::{Footprint, StrideSet};
 use bir_dialect::analysis::index::{
-    Effect, Event, Flow, Frames, FunctionIndex, Initial, Live, Storage, StorageIndex,
+    Arena, Effect, Event, Flow, Frames, FunctionIndex, Live, Storage,
 };
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::new_ir;
@@ -27,14 +27,7 @@ fn fan(writers: u32, readers: u32, wide: bool) -> Storage {
         let print = if wide { writers } else { i % writers };
         Event::plain(writers + i, Effect::READ, print)
     });
-    Storage {
-        whole,
-        initial: Initial::Undefined,
-        footprints,
-        events: writes.chain(reads).collect(),
-        partial: Vec::new(),
-        to_end: false,
-    }
+    Storage::fixed(whole, footprints, writes.chain(reads).collect())
 }
 
 /// Every second column of 512 columns in rows of one partition each, in turn.
@@ -56,16 +49,10 @@ fn stride(events: u32) -> Storage {
             Effect::READ
         }
     };
-    Storage {
-        whole: Footprint::block(128, 2048),
-        initial: Initial::Undefined,
-        footprints,
-        events: (0..events)
-            .map(|i| Event::plain(i, effect(i), i % 256))
-            .collect(),
-        partial: Vec::new(),
-        to_end: false,
-    }
+    let events = (0..events)
+        .map(|i| Event::plain(i, effect(i), i % 256))
+        .collect();
+    Storage::fixed(Footprint::block(128, 2048), footprints, events)
 }
 
 /// A function of many locations: a tile is loaded, halved, read twice, and its result saved.
@@ -101,7 +88,7 @@ fn bench(c: &mut Criterion) {
         group.throughput(Throughput::Elements(events));
         group.bench_with_input(BenchmarkId::new(name, events), storage, |b, storage| {
             let make = || storage.clone();
-            let build = |storage| StorageIndex::build(storage, &flow);
+            let build = |storage| Arena::build([storage], &flow);
             b.iter_batched(make, build, BatchSize::LargeInput);
         });
     };

@@ -6,7 +6,7 @@ use bir_dialect::analysis::access::{
     Footprint, LoopRange, StrideSet, footprint, footprint_first, footprint_over,
 };
 use bir_dialect::analysis::index::{
-    Effect, Event, Flow, Gap, Initial, LoopId, LoopKind, Reads, Storage, StorageIndex, Writes,
+    Arena, Effect, Event, Extent, Flow, Gap, Initial, LoopId, LoopKind, Reads, Storage, Writes,
 };
 use bir_dialect::bir::access::{Access, Pair, Target, Window};
 use bir_dialect::bir::num::DType;
@@ -212,12 +212,9 @@ fn random_case(rng: &mut Rng, events: u64) -> Case {
     Case {
         bits: prints.iter().map(bits_of).collect(),
         storage: Storage {
-            whole: Footprint::block(PARTITIONS, BYTES),
             initial: rng.of(&[Initial::Undefined, Initial::Undefined, Initial::Outside]),
-            footprints: prints,
-            events,
-            partial: Vec::new(),
             to_end: true,
+            ..Storage::fixed(Footprint::block(PARTITIONS, BYTES), prints, events)
         },
     }
 }
@@ -231,13 +228,14 @@ fn straight_lines_agree_with_brute_force() {
         let case = random_case(&mut rng, length);
         let mut state = cells(case.storage.initial);
         let events = case.storage.events.clone();
-        let index = StorageIndex::build(case.storage, &flow);
+        let arena = Arena::build([case.storage], &flow);
+        let index = arena.storage(0);
         assert_eq!(index.hull_count(), 0);
         let mut missing = index.uncovered().iter();
         let mut uses = vec![Vec::new(); events.len()];
         let mut changed: Vec<Bits> = Vec::new();
         for (at, event) in (0u32..).zip(&events) {
-            let bits = &case.bits[event.first as usize];
+            let bits = &case.bits[event.extent as usize];
             if event.effect.reads != Reads::No {
                 let want = seen(&state, bits);
                 let got = index.reaching(at);
@@ -261,7 +259,11 @@ fn straight_lines_agree_with_brute_force() {
             for from in 0..at {
                 let hit = |other: &Bits| bits.iter().zip(other).any(|(a, b)| a & b != 0);
                 let want = changed[from as usize + 1..].iter().any(hit);
-                let got = index.clobbered_between(from, at, event.first);
+                let got = index.clobbered_between(
+                    from,
+                    at,
+                    index.extent(&index.events()[at as usize]).first,
+                );
                 assert_eq!(got, want, "round {round} {from} {at}");
             }
             let writes = event.effect.writes != Writes::No;
@@ -334,7 +336,8 @@ fn blocks_agree_with_a_fixed_point_over_bytes() {
         }
         let events = case.storage.events.clone();
         let initial = cells(case.storage.initial);
-        let index = StorageIndex::build(case.storage, &flow);
+        let arena = Arena::build([case.storage], &flow);
+        let index = arena.storage(0);
         // May-reach and must-define, iterated until nothing changes.
         let nothing = vec![Cell::default(); 512];
         let mut out: Vec<Vec<Cell>> = vec![nothing.clone(); blocks as usize];
@@ -366,7 +369,7 @@ fn blocks_agree_with_a_fixed_point_over_bytes() {
                 (into[block], defined_in[block]) = (state.clone(), defined);
                 for (at, event) in (0u32..).zip(&events) {
                     if event.segment as usize == block && event.effect.writes != Writes::No {
-                        let bits = &case.bits[event.first as usize];
+                        let bits = &case.bits[event.extent as usize];
                         apply(&mut state, bits, at, event.effect.writes);
                         defined.iter_mut().zip(bits).for_each(|(a, b)| *a |= b);
                     }
@@ -385,7 +388,7 @@ fn blocks_agree_with_a_fixed_point_over_bytes() {
                 if event.segment as usize != block {
                     continue;
                 }
-                let bits = &case.bits[event.first as usize];
+                let bits = &case.bits[event.extent as usize];
                 if event.effect.reads != Reads::No {
                     let want = list(seen(&state, bits).events);
                     let got = index.reaching(at);
@@ -435,12 +438,8 @@ fn random_loops(rng: &mut Rng) -> Looped {
     let mut made = Looped {
         flow: Flow::default(),
         storage: Storage {
-            whole,
-            initial: Initial::Undefined,
-            footprints: Vec::new(),
-            events: Vec::new(),
-            partial: Vec::new(),
             to_end: true,
+            ..Storage::fixed(whole, Vec::new(), Vec::new())
         },
         accesses: Vec::new(),
         ranges: Vec::new(),
@@ -497,14 +496,17 @@ fn random_loops(rng: &mut Rng) -> Looped {
                 }
                 let partial = (from, made.storage.partial.len() as u32);
                 let id = made.storage.events.len() as u32;
-                made.storage.events.push(Event {
-                    id,
-                    effect: rng.of(EFFECTS),
-                    segment,
+                made.storage.extents.push(Extent {
                     first: at,
                     all: at + 1,
                     varies,
                     partial,
+                });
+                made.storage.events.push(Event {
+                    id,
+                    segment,
+                    extent: id,
+                    effect: rng.of(EFFECTS),
                 });
                 made.accesses.push(access);
                 list.push(Item::Event(id));
@@ -582,7 +584,8 @@ fn loops_contain_what_a_concrete_run_sees() {
     let (mut found, mut wanted) = (0, 0);
     for round in 0..fuzz(25_000) {
         let made = random_loops(&mut rng);
-        let index = StorageIndex::build(made.storage.clone(), &made.flow);
+        let arena = Arena::build([made.storage.clone()], &made.flow);
+        let index = arena.storage(0);
         let events = &made.storage.events;
         let mut result = Run {
             state: cells(Initial::Undefined),
@@ -644,14 +647,7 @@ fn slices(writers: u32, readers: u32, wide: bool) -> Storage {
         let print = if wide { writers } else { i % writers };
         Event::plain(writers + i, Effect::READ, print)
     }));
-    Storage {
-        whole,
-        initial: Initial::Undefined,
-        footprints,
-        events,
-        partial: Vec::new(),
-        to_end: false,
-    }
+    Storage::fixed(whole, footprints, events)
 }
 
 #[test]
@@ -659,8 +655,9 @@ fn thousands_of_writers_and_readers_of_one_location() {
     let flow = Flow::straight();
     for wide in [false, true] {
         let start = std::time::Instant::now();
-        let index = StorageIndex::build(slices(21_504, 72_074, wide), &flow);
-        let (took, bytes) = (start.elapsed(), index.heap_bytes());
+        let arena = Arena::build([slices(21_504, 72_074, wide)], &flow);
+        let index = arena.storage(0);
+        let (took, bytes) = (start.elapsed(), arena.heap_bytes());
         println!("wide {wide}: {took:?}, {bytes} bytes");
         assert!(bytes < 30 << 20, "{bytes}");
         assert!(index.uncovered().is_empty());
@@ -698,7 +695,8 @@ fn deep_loops_and_long_chains_need_no_recursion() {
         segment = flow.segment(&[segment], parents.last().copied(), true, true);
     }
     flow.exit(segment);
-    let index = StorageIndex::build(storage, &flow);
+    let arena = Arena::build([storage], &flow);
+    let index = arena.storage(0);
     assert!(index.uncovered().is_empty());
     assert!(index.reaching(19_999).events.contains(&19_998));
     // 100,000 blocks, each behind a branch.
@@ -717,7 +715,8 @@ fn deep_loops_and_long_chains_need_no_recursion() {
         storage.events.push(Event { segment, ..event });
     }
     flow.exit(99_999);
-    let index = StorageIndex::build(storage, &flow);
+    let arena = Arena::build([storage], &flow);
+    let index = arena.storage(0);
     assert!(index.uncovered().is_empty());
     assert!(index.reaching(99_999).events.contains(&99_998));
 }

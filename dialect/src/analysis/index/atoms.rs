@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::super::access::{Footprint, Progression, StrideSet};
 
-/// Ranges all footprints of one storage may take before the costly ones fall back to hulls.
+/// Ranges all footprints of a function may take before the costly ones fall back to hulls.
 pub const RANGE_LIMIT: usize = 4 << 20;
 /// Byte digits besides the partition.
 const MAX_DIGITS: usize = 4;
@@ -50,10 +50,54 @@ pub struct Gap {
     pub bytes: (i64, i64),
 }
 
-/// The atoms of a storage and its footprints as ranges of them.
+/// The bytes of one storage: partitions and bytes, half-open.
+#[derive(Clone, Copy, Debug)]
+struct Rect {
+    partitions: (i64, i64),
+    bytes: (i64, i64),
+}
+
+impl Rect {
+    fn of(whole: &Footprint) -> Rect {
+        let ends = |set: &StrideSet| (set.start().unwrap_or(0), set.end().unwrap_or(0));
+        Rect {
+            partitions: ends(&whole.partitions),
+            bytes: ends(&whole.bytes),
+        }
+    }
+
+    fn footprint(self) -> Footprint {
+        Footprint {
+            partitions: StrideSet::run(self.partitions.0, self.partitions.1 - self.partitions.0),
+            bytes: StrideSet::run(self.bytes.0, self.bytes.1 - self.bytes.0),
+        }
+    }
+}
+
+/// One storage's part of [`Atoms`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Map {
+    /// Where its cuts start in the list of all, and their number; none where the storage is one
+    /// atom.
+    cuts: (u32, u32),
+    whole: Rect,
+    /// Its line, unless the line is [`Line::bands`].
+    line: Option<u32>,
+}
+
+impl Map {
+    /// Number of atoms, at least one.
+    pub(super) fn count(&self) -> u32 {
+        self.cuts.1.max(2) - 1
+    }
+}
+
+/// The atoms of storages, and footprints as ranges of them; footprints are numbered in the order
+/// they were added, whatever their storage.
 #[derive(Debug)]
 pub(super) struct Atoms {
-    line: Line,
+    /// Lines of storages that are more than bands.
+    lines: Vec<Line>,
     /// Positions on the line where atoms start, and the end of the line.
     cuts: Vec<i64>,
     /// Ranges of atoms of all footprints.
@@ -62,73 +106,120 @@ pub(super) struct Atoms {
     starts: Vec<u32>,
     /// Footprints kept as hulls only.
     hulls: Vec<bool>,
-    whole: Footprint,
+    /// Ranges there is still room for.
+    left: usize,
+    /// Footprints that had to become hulls for want of room.
+    capped: usize,
+    raw: Vec<(i64, i64)>,
+    boxes: Vec<Box>,
 }
 
+/// The footprint of a storage that is one atom, exactly.
+pub(super) const WHOLE: u32 = 0;
+/// The same as an upper bound.
+pub(super) const ANYWHERE: u32 = 1;
+
 impl Atoms {
-    /// Cuts the bytes of `whole` by `footprints`, all in the same frame; what lies outside of
-    /// `whole` is ignored.
-    pub(super) fn new(whole: &Footprint, footprints: &[Footprint]) -> Atoms {
-        let simple = footprints.iter().all(|print| is_band(print, whole));
-        let line = match simple {
-            true => Line::bands(whole),
-            false => Line::choose(whole, footprints),
-        };
-        let end: i64 = line.radix.iter().product();
-        let mut raw: Vec<(i64, i64)> = Vec::new();
-        let mut raw_starts: Vec<usize> = vec![0];
-        let mut hulls = Vec::with_capacity(footprints.len());
-        let mut boxes = Vec::new();
-        for print in footprints {
-            let from = raw.len();
-            let mut exact = print.is_exact();
-            if simple {
-                if let Some((lo, hi)) = print.bytes.as_run() {
-                    let at = |byte: i64| (byte - line.first_byte) * line.radix[0];
-                    raw.push((at(lo), at(hi)));
-                }
-                raw_starts.push(raw.len());
-                hulls.push(!exact);
-                continue;
-            }
-            if print.covers(whole) || !exact && print.hull_covers(whole) {
-                raw.push((0, end));
-            } else {
-                boxes.clear();
-                let limit = (RANGE_LIMIT / footprints.len()).max(4096);
-                let room = RANGE_LIMIT
-                    .saturating_sub(raw.len())
-                    .min(limit.max(1 << 16));
-                exact &= line.boxes_of(print, whole, &mut boxes, room)
-                    && line.ranges_of(&boxes, &mut raw, room);
-                if !exact {
-                    raw.truncate(from);
-                    raw.push(line.hull(print, whole));
-                }
-                tidy(&mut raw, from);
-            }
-            raw_starts.push(raw.len());
-            hulls.push(!exact);
-        }
-        let mut cuts: Vec<i64> = raw.iter().flat_map(|&(lo, hi)| [lo, hi]).collect();
-        cuts.extend([0, end]);
-        cuts.sort_unstable();
-        cuts.dedup();
-        let atom = |at: i64| cuts.partition_point(|&cut| cut < at) as u32;
-        let ranges = raw.iter().map(|&(lo, hi)| (atom(lo), atom(hi))).collect();
+    /// No storage yet; `limit` ranges may be used, [`RANGE_LIMIT`] where nobody tests it.
+    pub(super) fn new(limit: usize) -> Atoms {
         Atoms {
-            ranges,
-            starts: raw_starts.iter().map(|&at| at as u32).collect(),
-            hulls,
-            whole: whole.clone(),
-            cuts,
-            line,
+            lines: Vec::new(),
+            cuts: Vec::new(),
+            ranges: vec![(0, 1), (0, 1)],
+            starts: vec![0, 1, 2],
+            hulls: vec![false, true],
+            left: limit,
+            capped: 0,
+            raw: Vec::new(),
+            boxes: Vec::new(),
         }
     }
 
-    /// Number of atoms, at least one.
-    pub(super) fn count(&self) -> u32 {
-        (self.cuts.len().max(2) - 1) as u32
+    /// The map of a storage whose accesses are [`WHOLE`] and [`ANYWHERE`].
+    pub(super) fn one(whole: &Footprint) -> Map {
+        Map {
+            cuts: (0, 0),
+            whole: Rect::of(whole),
+            line: None,
+        }
+    }
+
+    /// The number the next footprint gets.
+    pub(super) fn next_footprint(&self) -> u32 {
+        self.hulls.len() as u32
+    }
+
+    /// Cuts the bytes of `whole` by `footprints`, all in the same frame; what lies outside of
+    /// `whole` is ignored.
+    pub(super) fn add<F: std::borrow::Borrow<Footprint>>(
+        &mut self,
+        whole: &Footprint,
+        footprints: &[F],
+    ) -> Map {
+        let prints = || footprints.iter().map(|print| print.borrow());
+        let simple = prints().all(|print| is_band(print, whole));
+        let from_cut = self.cuts.len();
+        let from_range = self.ranges.len();
+        self.raw.clear();
+        let line = if simple {
+            let rect = Rect::of(whole);
+            let radix = whole.partitions.size().max(1);
+            let at = |byte: i64| (byte - rect.bytes.0) * radix;
+            for print in prints() {
+                if let Some((lo, hi)) = print.bytes.as_run() {
+                    self.raw.push((at(lo), at(hi)));
+                }
+                self.hulls.push(!print.is_exact());
+                self.starts.push((from_range + self.raw.len()) as u32);
+            }
+            self.cuts.extend([0, at(rect.bytes.1)]);
+            None
+        } else {
+            let line = Line::choose(whole, footprints);
+            let end: i64 = line.radix.iter().product();
+            self.cuts.extend([0, end]);
+            let limit = (RANGE_LIMIT / footprints.len()).max(4096).max(1 << 16);
+            for print in prints() {
+                let from = self.raw.len();
+                let mut exact = print.is_exact();
+                if print.covers(whole) || !exact && print.hull_covers(whole) {
+                    self.raw.push((0, end));
+                } else {
+                    self.boxes.clear();
+                    let room = self.left.min(limit);
+                    let fits = line.boxes_of(print, whole, &mut self.boxes, room)
+                        && line.ranges_of(&self.boxes, &mut self.raw, room);
+                    if exact && !fits {
+                        self.capped += 1;
+                    }
+                    exact &= fits;
+                    if !exact {
+                        self.raw.truncate(from);
+                        self.raw.push(line.hull(print, whole));
+                    }
+                    tidy(&mut self.raw, from);
+                    // One range each is always there.
+                    let more = (self.raw.len() - from).saturating_sub(1);
+                    self.left = self.left.saturating_sub(more);
+                }
+                self.starts.push((from_range + self.raw.len()) as u32);
+                self.hulls.push(!exact);
+            }
+            self.lines.push(line);
+            Some(self.lines.len() as u32 - 1)
+        };
+        self.cuts
+            .extend(self.raw.iter().flat_map(|&(lo, hi)| [lo, hi]));
+        dedup_tail(&mut self.cuts, from_cut);
+        let cuts = &self.cuts[from_cut..];
+        let atom = |at: i64| cuts.partition_point(|&cut| cut < at) as u32;
+        self.ranges
+            .extend(self.raw.iter().map(|&(lo, hi)| (atom(lo), atom(hi))));
+        Map {
+            cuts: (from_cut as u32, cuts.len() as u32),
+            whole: Rect::of(whole),
+            line,
+        }
     }
 
     /// The ranges of a footprint, ascending.
@@ -142,34 +233,53 @@ impl Atoms {
         self.hulls[print as usize]
     }
 
+    /// Footprints that became hulls because there was no room for their ranges.
+    pub(super) fn capped(&self) -> usize {
+        self.capped
+    }
+
+    /// Drops what only adding needed.
+    pub(super) fn finish(&mut self) {
+        self.raw = Vec::new();
+        self.boxes = Vec::new();
+    }
+
     pub(super) fn heap_bytes(&self) -> usize {
         self.cuts.capacity() * 8
             + self.ranges.capacity() * 8
             + self.starts.capacity() * 4
             + self.hulls.capacity()
+            + self.lines.capacity() * size_of::<Line>()
     }
 
     /// The bytes of ranges of atoms as rectangles, ascending; at most `limit` rows of the finest
     /// digit are looked at, and whether that was all.
-    pub(super) fn gaps(&self, ranges: &[(u32, u32)], limit: usize) -> (Vec<Gap>, bool) {
+    pub(super) fn gaps(&self, map: &Map, ranges: &[(u32, u32)], limit: usize) -> (Vec<Gap>, bool) {
         let mut rows = Vec::new();
         let mut all = true;
+        let bands;
+        let line = match map.line {
+            Some(line) => &self.lines[line as usize],
+            None => {
+                bands = Line::bands(&map.whole.footprint());
+                &bands
+            }
+        };
+        let end: i64 = line.radix.iter().product();
+        let cut = |atom: u32| match map.cuts.1 {
+            0 => i64::from(atom) * end,
+            _ => self.cuts[map.cuts.0 as usize + atom as usize],
+        };
         for &(lo, hi) in ranges {
-            let (lo, hi) = (self.cuts[lo as usize], self.cuts[hi as usize]);
-            all &= self.line.rows(lo, hi, limit, &mut rows);
+            all &= line.rows(cut(lo), cut(hi), limit, &mut rows);
         }
         // The line is padded: drop what the storage does not have.
-        let clip = |set: &StrideSet| Some((set.start()?, set.end()?));
-        let (Some(parts), Some(bytes)) = (clip(&self.whole.partitions), clip(&self.whole.bytes))
-        else {
-            return (Vec::new(), all);
-        };
         let cut = |a: (i64, i64), b: (i64, i64)| (a.0.max(b.0), a.1.min(b.1));
         let mut gaps: Vec<Gap> = rows
             .into_iter()
             .map(|gap: Gap| Gap {
-                partitions: cut(gap.partitions, parts),
-                bytes: cut(gap.bytes, bytes),
+                partitions: cut(gap.partitions, map.whole.partitions),
+                bytes: cut(gap.bytes, map.whole.bytes),
             })
             .filter(|gap| gap.partitions.0 < gap.partitions.1 && gap.bytes.0 < gap.bytes.1)
             .collect();
@@ -214,6 +324,19 @@ fn is_band(print: &Footprint, whole: &Footprint) -> bool {
         && print.partitions.as_run() == whole.partitions.as_run()
 }
 
+/// Sorts the end of a list from `from` on, and drops repeats in it.
+fn dedup_tail(list: &mut Vec<i64>, from: usize) {
+    list[from..].sort_unstable();
+    let mut kept = from;
+    for at in from + 1..list.len() {
+        if list[at] != list[kept] {
+            kept += 1;
+            list[kept] = list[at];
+        }
+    }
+    list.truncate(kept + 1);
+}
+
 /// Sorts and merges the ranges from `from` on.
 fn tidy(raw: &mut Vec<(i64, i64)>, from: usize) {
     if raw.len() - from < 2 {
@@ -241,14 +364,17 @@ fn gcd(mut a: i64, mut b: i64) -> i64 {
 }
 
 impl Line {
-    fn choose(whole: &Footprint, footprints: &[Footprint]) -> Line {
+    fn choose<F: std::borrow::Borrow<Footprint>>(whole: &Footprint, footprints: &[F]) -> Line {
         let first_partition = whole.partitions.start().unwrap_or(0);
         let first_byte = whole.bytes.start().unwrap_or(0);
         let partitions = whole.partitions.end().unwrap_or(1) - first_partition;
         let bytes = whole.bytes.end().unwrap_or(1) - first_byte;
         let mut unit = bytes;
         let mut strides: Vec<i64> = Vec::new();
-        for piece in footprints.iter().flat_map(|print| print.bytes.pieces()) {
+        for piece in footprints
+            .iter()
+            .flat_map(|print| print.borrow().bytes.pieces())
+        {
             unit = gcd(unit, piece.start() - first_byte);
             unit = gcd(unit, piece.run_len());
             for dim in piece.dims() {
@@ -303,11 +429,15 @@ impl Line {
     }
 
     /// Takes the order of axes in which a sample of the footprints needs the fewest ranges.
-    fn order_axes(&mut self, whole: &Footprint, footprints: &[Footprint]) {
+    fn order_axes<F: std::borrow::Borrow<Footprint>>(
+        &mut self,
+        whole: &Footprint,
+        footprints: &[F],
+    ) {
         let mut boxes = Vec::new();
         let every = footprints.len().div_ceil(SAMPLE).max(1);
         for print in footprints.iter().step_by(every) {
-            self.boxes_of(print, whole, &mut boxes, 1 << 10);
+            self.boxes_of(print.borrow(), whole, &mut boxes, 1 << 10);
         }
         let cost = |order: &[usize]| -> u128 {
             boxes

@@ -1,15 +1,18 @@
 //! The memory index: for every read who may have written it last, and for every write who reads it.
 //!
 //! [`FunctionIndex`] answers for a function; it walks it once, groups accesses by the bytes they
-//! are in, and makes one [`StorageIndex`] per group. [`StorageIndex`] works on plain events over the
-//! bytes of one storage; [`Flow`] is the control flow between them. [`Live`] has the stretches
+//! are in, and makes one [`StorageIndex`] per group, all in one [`Arena`]. [`StorageIndex`] works on
+//! plain events over the bytes of one storage; [`Flow`] is the control flow between them. [`Live`] has the stretches
 //! locations are in use. Results depend on program order only, never on hashing.
 
 mod atoms;
+mod collect;
 mod flow;
 mod function;
 mod live;
+mod locate;
 mod pass;
+mod prints;
 mod storage;
 mod tree;
 mod uses;
@@ -17,10 +20,12 @@ mod walk;
 
 pub use atoms::{Gap, RANGE_LIMIT};
 pub use flow::{Flow, LoopId, LoopKind, LoopSpan, MAX_DEPTH, Segment};
-pub use function::{Frames, FunctionIndex, Location, Undefined, Unwritten};
+pub use function::{FunctionIndex, Undefined, Unwritten};
 pub use live::{Interval, Live, Overlap, Peak};
+pub use locate::{Frames, Location};
 pub use storage::{
-    Effect, Event, Initial, Reaching, Reads, Storage, StorageIndex, Uncovered, Writes,
+    Arena, Effect, Event, Extent, Initial, Reaching, Reads, Storage, StorageIndex, Uncovered,
+    Writes,
 };
 pub use tree::Origin;
 pub use uses::Uses;

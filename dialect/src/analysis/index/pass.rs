@@ -6,7 +6,7 @@
 
 use super::atoms::Atoms;
 use super::flow::{Flow, LoopId, LoopKind, MAX_DEPTH};
-use super::storage::{Event, Reads, Storage, Uncovered, Writes};
+use super::storage::{Event, Events, Extent, Part, Reads, Uncovered, Writes};
 use super::tree::{Node, OUTSIDE, TRANSPARENT, Tree, UNDEFINED};
 
 pub(super) fn in_one_chain(events: &[Event], flow: &Flow) -> bool {
@@ -17,10 +17,19 @@ pub(super) fn in_one_chain(events: &[Event], flow: &Flow) -> bool {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+/// Where the answers of a pass go, event by event.
+pub(super) struct Log<'a> {
+    /// The version before each event.
+    pub(super) before: &'a mut Vec<Node>,
+    /// Where the nodes of each event end, and so those of the next start.
+    pub(super) post_starts: &'a mut Vec<u32>,
+    /// Nodes reads see.
+    pub(super) posts: &'a mut Vec<Node>,
+}
+
+pub(super) enum Mode<'a> {
     /// Who wrote last, over all iterations.
-    Reaching,
+    Reaching(Log<'a>),
     /// What has been written at all, in first iterations.
     Defined,
 }
@@ -28,70 +37,80 @@ pub(super) enum Mode {
 /// What passes work on.
 pub(super) struct Parts<'a> {
     pub(super) events: &'a [Event],
+    pub(super) extents: &'a [Extent],
     pub(super) atoms: &'a Atoms,
     /// For every loop the footprints written over all its trips, by index-moved writes that no
     /// branch decides over; sorted.
     pub(super) moved: &'a [(LoopId, u32)],
 }
 
-pub(super) fn moved_writes(storage: &Storage, flow: &Flow) -> Vec<(LoopId, u32)> {
+pub(super) fn moved_writes(all: &Events, part: &Part, flow: &Flow) -> Vec<(LoopId, u32)> {
     let mut moved = Vec::new();
-    for event in &storage.events {
-        if let Some(outermost) = event.varies
+    for event in all.of(part) {
+        let extent = &all.extents[event.extent as usize];
+        if let Some(outermost) = extent.varies
             && event.effect.is_write()
             && flow.segments[event.segment as usize].unconditional
         {
-            let (from, to) = event.partial;
-            moved.extend_from_slice(&storage.partial[from as usize..to as usize]);
-            moved.push((outermost, event.all));
+            let (from, to) = extent.partial;
+            moved.extend_from_slice(&all.partial[from as usize..to as usize]);
+            moved.push((outermost, extent.all));
         }
     }
     moved.sort_unstable();
+    moved.dedup();
     moved
 }
 
 /// One pass over the events.
 pub(super) struct Pass<'a> {
     events: &'a [Event],
+    extents: &'a [Extent],
     moved: &'a [(LoopId, u32)],
     atoms: &'a Atoms,
     tree: &'a mut Tree,
-    mode: Mode,
+    mode: Mode<'a>,
     current: Node,
     /// Leaf of each event, where made.
-    leaves: Vec<Node>,
+    leaves: &'a mut Vec<Node>,
     /// Open loops, with the version before each.
     open: Vec<(LoopId, Node)>,
-    pub(super) before: Vec<Node>,
-    pub(super) post_starts: Vec<u32>,
-    pub(super) posts: Vec<Node>,
     pub(super) uncovered: Vec<Uncovered>,
 }
 
 impl<'a> Pass<'a> {
-    pub(super) fn new(parts: &Parts<'a>, tree: &'a mut Tree, mode: Mode) -> Pass<'a> {
+    pub(super) fn new(
+        parts: &Parts<'a>,
+        tree: &'a mut Tree,
+        mode: Mode<'a>,
+        leaves: &'a mut Vec<Node>,
+    ) -> Pass<'a> {
         let &Parts {
             events,
+            extents,
             atoms,
             moved,
         } = parts;
         Pass {
             events,
+            extents,
             moved,
             atoms,
             tree,
             mode,
             current: UNDEFINED,
-            leaves: match mode {
-                Mode::Reaching => vec![UNDEFINED; events.len()],
-                Mode::Defined => Vec::new(),
-            },
+            leaves,
             open: Vec::new(),
-            before: Vec::new(),
-            post_starts: vec![0],
-            posts: Vec::new(),
             uncovered: Vec::new(),
         }
+    }
+
+    fn is_defining(&self) -> bool {
+        matches!(self.mode, Mode::Defined)
+    }
+
+    fn extent(&self, event: &Event) -> &'a Extent {
+        &self.extents[event.extent as usize]
     }
 
     /// Goes over all events; the version where the function ends.
@@ -212,7 +231,7 @@ impl<'a> Pass<'a> {
 
     fn kills(&self, flow: &Flow, event: &Event) -> bool {
         event.effect.writes == Writes::Must
-            && !self.atoms.is_hull(event.all)
+            && !self.atoms.is_hull(self.extent(event).all)
             && flow.segments[event.segment as usize]
                 .innermost
                 .is_none_or(|id| flow.span(id).exact)
@@ -220,7 +239,7 @@ impl<'a> Pass<'a> {
 
     /// What later iterations find: what the body leaves behind, on top of what was there.
     fn enter(&mut self, flow: &Flow, id: LoopId) {
-        if self.mode == Mode::Defined || flow.span(id).depth >= MAX_DEPTH {
+        if self.is_defining() || flow.span(id).depth >= MAX_DEPTH {
             return;
         }
         let within = self.within(flow, id);
@@ -231,11 +250,12 @@ impl<'a> Pass<'a> {
             if !event.effect.is_write() {
                 continue;
             }
-            let kills = event.varies.is_none()
+            let extent = self.extent(&event);
+            let kills = extent.varies.is_none()
                 && flow.segments[event.segment as usize].always
                 && self.kills(flow, &event);
             let leaf = self.tree.leaf(at, stamp);
-            for &(lo, hi) in self.atoms.ranges(event.all) {
+            for &(lo, hi) in self.atoms.ranges(extent.all) {
                 carried = match kills {
                     true => self.tree.write(carried, lo, hi, leaf),
                     false => self.tree.may_write(carried, lo, hi, leaf),
@@ -251,7 +271,7 @@ impl<'a> Pass<'a> {
         let LoopKind::Counted { certain } = span.kind else {
             return;
         };
-        if self.mode == Mode::Defined {
+        if self.is_defining() {
             let from = self.moved.partition_point(|moved| moved.0 < id);
             let to = self.moved.partition_point(|moved| moved.0 <= id);
             for at in from..to {
@@ -278,12 +298,13 @@ impl<'a> Pass<'a> {
         let mut settled = false;
         for at in within.clone() {
             let event = self.events[at as usize];
-            if event.varies == Some(id)
+            let extent = self.extent(&event);
+            if extent.varies == Some(id)
                 && flow.segments[event.segment as usize].always
                 && self.kills(flow, &event)
             {
                 let leaf = self.leaf(at);
-                for &(lo, hi) in self.atoms.ranges(event.all) {
+                for &(lo, hi) in self.atoms.ranges(extent.all) {
                     self.current = self.tree.write(self.current, lo, hi, leaf);
                 }
                 settled = true;
@@ -295,7 +316,7 @@ impl<'a> Pass<'a> {
                 let event = self.events[at as usize];
                 if event.effect.is_write() {
                     let leaf = self.leaf(at);
-                    for &(lo, hi) in self.atoms.ranges(event.all) {
+                    for &(lo, hi) in self.atoms.ranges(self.extent(&event).all) {
                         self.current = self.tree.may_write(self.current, lo, hi, leaf);
                     }
                 }
@@ -318,35 +339,38 @@ impl<'a> Pass<'a> {
 
     fn event(&mut self, flow: &Flow, at: u32) {
         let event = self.events[at as usize];
-        if self.mode == Mode::Defined {
+        let extent = self.extent(&event);
+        let Mode::Reaching(log) = &mut self.mode else {
             if event.effect.reads == Reads::Checked {
-                self.check(at, event.first);
+                self.check(at, extent.first);
             }
             if event.effect.is_write() {
-                self.cover(event.first);
+                self.cover(extent.first);
             }
             return;
-        }
-        self.before.push(self.current);
+        };
+        log.before.push(self.current);
+        let mut maybe_undefined = false;
         if event.effect.is_read() {
-            let from = self.posts.len();
-            for &(lo, hi) in self.atoms.ranges(event.all) {
-                self.tree.read(self.current, lo, hi, from, &mut self.posts);
+            let from = log.posts.len();
+            for &(lo, hi) in self.atoms.ranges(extent.all) {
+                self.tree.read(self.current, lo, hi, from, log.posts);
             }
-            let seen = &self.posts[from..];
-            if event.effect.reads == Reads::Checked
-                && seen.iter().any(|&node| self.tree.has_undefined(node))
-            {
-                self.check(at, event.all);
-            }
+            maybe_undefined = event.effect.reads == Reads::Checked
+                && log.posts[from..]
+                    .iter()
+                    .any(|&node| self.tree.has_undefined(node));
         }
-        self.post_starts.push(self.posts.len() as u32);
+        log.post_starts.push(log.posts.len() as u32);
+        if maybe_undefined {
+            self.check(at, extent.all);
+        }
         if !event.effect.is_write() {
             return;
         }
         let leaf = self.leaf(at);
-        let kills = event.varies.is_none() && self.kills(flow, &event);
-        for &(lo, hi) in self.atoms.ranges(event.all) {
+        let kills = extent.varies.is_none() && self.kills(flow, &event);
+        for &(lo, hi) in self.atoms.ranges(extent.all) {
             self.current = match kills {
                 true => self.tree.write(self.current, lo, hi, leaf),
                 false => self.tree.may_write(self.current, lo, hi, leaf),

@@ -1,4 +1,4 @@
-//! The index of one storage: plain events in, who reaches whom out.
+//! The index of storages: plain events in, who reaches whom out.
 //!
 //! What an answer means (the brute-force tests state the same):
 //! * *reaching* – every event that may have written some byte of a read last. Without loops and
@@ -12,9 +12,9 @@
 //! event reads before it writes.
 
 use super::super::access::Footprint;
-use super::atoms::{Atoms, Gap};
+use super::atoms::{ANYWHERE, Atoms, Gap, Map, RANGE_LIMIT, WHOLE};
 use super::flow::{Flow, LoopId};
-use super::pass::{Mode, Parts, Pass, in_one_chain, moved_writes};
+use super::pass::{Log, Mode, Parts, Pass, in_one_chain, moved_writes};
 use super::tree::{Marks, Node, OUTSIDE, Origin, Tree, UNDEFINED, View};
 use super::uses::Uses;
 
@@ -78,15 +78,9 @@ impl Effect {
     }
 }
 
-/// One access.
+/// The bytes of an access: which ones in which iterations.
 #[derive(Clone, Copy, Debug)]
-pub struct Event {
-    /// Who: the caller's number.
-    pub id: u32,
-    /// What it does.
-    pub effect: Effect,
-    /// Where it stands.
-    pub segment: u32,
+pub struct Extent {
     /// Its footprint in the first iteration of all loops, as a number in the footprint list.
     pub first: u32,
     /// Its footprint over all iterations.
@@ -97,17 +91,39 @@ pub struct Event {
     pub partial: (u32, u32),
 }
 
-impl Event {
-    /// An access outside of loops.
-    pub fn plain(id: u32, effect: Effect, footprint: u32) -> Event {
-        Event {
-            id,
-            effect,
-            segment: 0,
+impl Extent {
+    /// The same bytes always.
+    pub const fn fixed(footprint: u32) -> Extent {
+        Extent {
             first: footprint,
             all: footprint,
             varies: None,
             partial: (0, 0),
+        }
+    }
+}
+
+/// One access.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Who: the caller's number.
+    pub id: u32,
+    /// Where it stands.
+    pub segment: u32,
+    /// Its bytes, as a number in the list of extents.
+    pub extent: u32,
+    /// What it does.
+    pub effect: Effect,
+}
+
+impl Event {
+    /// An access outside of loops.
+    pub fn plain(id: u32, effect: Effect, extent: u32) -> Event {
+        Event {
+            id,
+            segment: 0,
+            extent,
+            effect,
         }
     }
 }
@@ -130,6 +146,8 @@ pub struct Storage {
     pub initial: Initial,
     /// Distinct footprints, in the frame of `whole`.
     pub footprints: Vec<Footprint>,
+    /// Distinct extents, in terms of `footprints`.
+    pub extents: Vec<Extent>,
     /// Accesses in program order.
     pub events: Vec<Event>,
     /// For accesses that several loops move: each of those loops but the outermost, with the
@@ -137,6 +155,21 @@ pub struct Storage {
     pub partial: Vec<(LoopId, u32)>,
     /// Whether it is asked what is unwritten where the function ends.
     pub to_end: bool,
+}
+
+impl Storage {
+    /// A storage accessed outside of loops: extents are footprints.
+    pub fn fixed(whole: Footprint, footprints: Vec<Footprint>, events: Vec<Event>) -> Storage {
+        Storage {
+            whole,
+            initial: Initial::Undefined,
+            extents: (0..footprints.len() as u32).map(Extent::fixed).collect(),
+            footprints,
+            events,
+            partial: Vec::new(),
+            to_end: false,
+        }
+    }
 }
 
 /// Who may have written the bytes of a read last.
@@ -156,10 +189,102 @@ pub struct Uncovered {
     pub(super) ranges: Vec<(u32, u32)>,
 }
 
-/// The index.
-pub struct StorageIndex {
-    events: Vec<Event>,
-    atoms: Atoms,
+/// One storage's part of [`Events`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// Its events: the first and one past the last.
+    pub(super) events: (u32, u32),
+    pub(super) map: Map,
+    initial: Initial,
+    to_end: bool,
+    /// Whether some extent varies with a loop.
+    moves: bool,
+}
+
+/// The accesses of storages in few lists: events in order of storages, extents, atoms.
+#[derive(Debug)]
+pub(super) struct Events {
+    pub(super) parts: Vec<Part>,
+    pub(super) events: Vec<Event>,
+    pub(super) extents: Vec<Extent>,
+    pub(super) partial: Vec<(LoopId, u32)>,
+    pub(super) atoms: Atoms,
+}
+
+impl Events {
+    pub(super) fn new(limit: usize) -> Events {
+        Events {
+            parts: Vec::new(),
+            events: Vec::new(),
+            extents: vec![Extent::fixed(WHOLE), Extent::fixed(ANYWHERE)],
+            partial: Vec::new(),
+            atoms: Atoms::new(limit),
+        }
+    }
+
+    /// Closes a storage whose events are those behind the ones of the storage before.
+    pub(super) fn close(&mut self, map: Map, initial: Initial, to_end: bool) {
+        let from = self.parts.last().map_or(0, |part| part.events.1);
+        let moves = |event: &Event| self.extents[event.extent as usize].varies.is_some();
+        let moves = self.events[from as usize..].iter().any(moves);
+        self.parts.push(Part {
+            events: (from, self.events.len() as u32),
+            map,
+            initial,
+            to_end,
+            moves,
+        });
+    }
+
+    /// Adds a storage by itself.
+    fn push(&mut self, storage: Storage) {
+        let prints = self.atoms.next_footprint();
+        let map = self.atoms.add(&storage.whole, &storage.footprints);
+        let (extents, partial) = (self.extents.len() as u32, self.partial.len() as u32);
+        let moved = |extent: Extent| Extent {
+            first: extent.first + prints,
+            all: extent.all + prints,
+            partial: (extent.partial.0 + partial, extent.partial.1 + partial),
+            ..extent
+        };
+        self.extents.extend(storage.extents.into_iter().map(moved));
+        let over = |(id, print)| (id, print + prints);
+        self.partial.extend(storage.partial.into_iter().map(over));
+        self.events
+            .extend(storage.events.into_iter().map(|event| Event {
+                extent: event.extent + extents,
+                ..event
+            }));
+        self.close(map, storage.initial, storage.to_end);
+    }
+
+    /// The events of a storage.
+    pub(super) fn of(&self, part: &Part) -> &[Event] {
+        &self.events[part.events.0 as usize..part.events.1 as usize]
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.parts.capacity() * size_of::<Part>()
+            + self.events.capacity() * size_of::<Event>()
+            + self.extents.capacity() * size_of::<Extent>()
+            + self.partial.capacity() * 8
+            + self.atoms.heap_bytes()
+    }
+}
+
+/// What was found about one storage, in the lists of [`Arena`].
+#[derive(Clone, Copy, Debug)]
+struct Answers {
+    /// Its nodes.
+    nodes: (u32, u32),
+    uncovered: (u32, u32),
+    unwritten: (u32, u32),
+}
+
+/// The indices of storages, in shared lists: a storage of one access costs a few words.
+pub struct Arena {
+    pub(super) events: Events,
+    answers: Vec<Answers>,
     tree: Tree,
     /// The version before each event.
     before: Vec<Node>,
@@ -171,110 +296,270 @@ pub struct StorageIndex {
     unwritten: Vec<(u32, u32)>,
 }
 
-impl StorageIndex {
-    /// Indexes a storage.
-    pub fn build(storage: Storage, flow: &Flow) -> StorageIndex {
-        let atoms = Atoms::new(&storage.whole, &storage.footprints);
-        let moved = moved_writes(&storage, flow);
-        let mut index = StorageIndex {
-            tree: Tree::new(atoms.count()),
-            before: Vec::with_capacity(storage.events.len()),
-            post_starts: Vec::with_capacity(storage.events.len() + 1),
-            posts: Vec::new(),
+impl Arena {
+    /// Indexes storages that are accessed in one flow.
+    pub fn build(storages: impl IntoIterator<Item = Storage>, flow: &Flow) -> Arena {
+        let mut events = Events::new(RANGE_LIMIT);
+        for storage in storages {
+            events.push(storage);
+        }
+        events.atoms.finish();
+        Arena::index(events, flow)
+    }
+
+    pub(super) fn index(events: Events, flow: &Flow) -> Arena {
+        let count = events.events.len();
+        let mut arena = Arena {
+            answers: Vec::with_capacity(events.parts.len()),
+            tree: Tree::new(),
+            before: Vec::with_capacity(count),
+            post_starts: Vec::with_capacity(count + 1),
+            posts: Vec::with_capacity(count / 2),
             uncovered: Vec::new(),
             unwritten: Vec::new(),
-            events: storage.events,
-            atoms,
+            events,
         };
-        drop(storage.footprints);
-        let initial = match storage.initial {
+        arena.post_starts.push(0);
+        let mut leaves = Vec::new();
+        for at in 0..arena.events.parts.len() {
+            arena.storage_of(at, flow, &mut leaves);
+        }
+        arena.tree.shrink();
+        arena.posts.shrink_to_fit();
+        arena
+    }
+
+    fn storage_of(&mut self, at: usize, flow: &Flow, leaves: &mut Vec<Node>) {
+        let part = &self.events.parts[at];
+        let events = self.events.of(part);
+        let initial = match part.initial {
             Initial::Undefined => UNDEFINED,
             Initial::Outside => OUTSIDE,
         };
-        let plain = index.in_one_chain(flow)
-            && index
-                .events
-                .iter()
-                .all(|e| flow.segments[e.segment as usize].innermost.is_none());
-        let parts = Parts {
-            events: &index.events,
-            atoms: &index.atoms,
-            moved: &moved,
-        };
-        let mut pass = Pass::new(&parts, &mut index.tree, Mode::Reaching);
-        let end = pass.run(flow, initial, storage.to_end);
-        let Pass {
-            before,
-            post_starts,
-            posts,
-            mut uncovered,
-            ..
-        } = pass;
-        let everything = (0, index.atoms.count());
-        let mut unwritten = Vec::new();
-        if plain {
-            index
-                .tree
-                .undefined(end, everything.0, everything.1, &mut unwritten);
+        let (uncovered, unwritten) = (self.uncovered.len() as u32, self.unwritten.len() as u32);
+        let nodes = self.tree.len() as u32;
+        let plain = in_one_chain(events, flow)
+            && (flow.loop_count() == 0
+                || events
+                    .iter()
+                    .all(|e| flow.segments[e.segment as usize].innermost.is_none()));
+        let everything = (0, part.map.count());
+        self.tree.start(everything.1);
+        let one = plain && everything.1 == 1 && (!part.to_end || ends_with(events, flow));
+        if one {
+            let mut log = Log {
+                before: &mut self.before,
+                post_starts: &mut self.post_starts,
+                posts: &mut self.posts,
+            };
+            let extents = &self.events.extents;
+            let atoms = &self.events.atoms;
+            let end = one_atom(
+                events,
+                extents,
+                atoms,
+                initial,
+                &mut self.tree,
+                &mut log,
+                &mut |at| {
+                    self.uncovered.push(Uncovered {
+                        event: at,
+                        ranges: vec![everything],
+                    });
+                },
+            );
+            if self.tree.has_undefined(end) {
+                self.unwritten.push(everything);
+            }
         } else {
-            let mut tree = Tree::new(index.atoms.count());
-            let mut pass = Pass::new(&parts, &mut tree, Mode::Defined);
-            let end = pass.run(flow, initial, storage.to_end);
-            uncovered = std::mem::take(&mut pass.uncovered);
-            tree.undefined(end, everything.0, everything.1, &mut unwritten);
+            let moved = match part.moves {
+                true => moved_writes(&self.events, part, flow),
+                false => Vec::new(),
+            };
+            let parts = Parts {
+                events,
+                extents: &self.events.extents,
+                atoms: &self.events.atoms,
+                moved: &moved,
+            };
+            let log = Log {
+                before: &mut self.before,
+                post_starts: &mut self.post_starts,
+                posts: &mut self.posts,
+            };
+            leaves.clear();
+            leaves.resize(events.len(), UNDEFINED);
+            let mut pass = Pass::new(&parts, &mut self.tree, Mode::Reaching(log), leaves);
+            let end = pass.run(flow, initial, part.to_end);
+            let mut found = std::mem::take(&mut pass.uncovered);
+            let mut gaps = Vec::new();
+            if plain {
+                self.tree
+                    .undefined(end, everything.0, everything.1, &mut gaps);
+            } else {
+                let mut tree = Tree::new();
+                tree.start(everything.1);
+                let mut pass = Pass::new(&parts, &mut tree, Mode::Defined, leaves);
+                let end = pass.run(flow, initial, part.to_end);
+                found = std::mem::take(&mut pass.uncovered);
+                tree.undefined(end, everything.0, everything.1, &mut gaps);
+            }
+            self.uncovered.extend(found);
+            self.unwritten.extend(gaps);
         }
-        (index.before, index.post_starts, index.posts) = (before, post_starts, posts);
-        (index.uncovered, index.unwritten) = (uncovered, unwritten);
-        index.tree.shrink();
-        index.posts.shrink_to_fit();
-        index
+        self.answers.push(Answers {
+            nodes: (nodes, self.tree.len() as u32),
+            uncovered: (uncovered, self.uncovered.len() as u32),
+            unwritten: (unwritten, self.unwritten.len() as u32),
+        });
     }
 
-    fn in_one_chain(&self, flow: &Flow) -> bool {
-        in_one_chain(&self.events, flow)
+    /// The index of a storage, by its number.
+    pub fn storage(&self, at: usize) -> StorageIndex<'_> {
+        StorageIndex {
+            arena: self,
+            part: &self.events.parts[at],
+            answers: &self.answers[at],
+        }
     }
 
-    /// The events, in order.
-    pub fn events(&self) -> &[Event] {
-        &self.events
+    /// Number of storages.
+    pub fn len(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Whether there is no storage.
+    pub fn is_empty(&self) -> bool {
+        self.answers.is_empty()
+    }
+
+    /// Footprints kept as hulls because all of them together passed [`RANGE_LIMIT`].
+    pub fn capped(&self) -> usize {
+        self.events.atoms.capped()
     }
 
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.events.capacity() * size_of::<Event>()
-            + self.atoms.heap_bytes()
+        self.events.heap_bytes()
+            + self.answers.capacity() * size_of::<Answers>()
             + self.tree.heap_bytes()
             + (self.before.capacity() + self.post_starts.capacity() + self.posts.capacity()) * 4
+            + self.unwritten.capacity() * 8
+    }
+}
+
+/// Whether the function ends in the stretch the events are in.
+fn ends_with(events: &[Event], flow: &Flow) -> bool {
+    let chain = |segment: u32| flow.segments.get(segment as usize).map(|s| s.chain);
+    match (events.last(), flow.exits.as_slice()) {
+        (Some(event), &[exit]) => chain(event.segment) == chain(exit),
+        _ => false,
+    }
+}
+
+/// [`Pass`] for a storage of one atom in straight code.
+fn one_atom(
+    events: &[Event],
+    extents: &[Extent],
+    atoms: &Atoms,
+    initial: Node,
+    tree: &mut Tree,
+    log: &mut Log<'_>,
+    uncovered: &mut dyn FnMut(u32),
+) -> Node {
+    let mut current = initial;
+    for (at, event) in (0u32..).zip(events) {
+        let print = extents[event.extent as usize].all;
+        let touches = !atoms.ranges(print).is_empty();
+        log.before.push(current);
+        if event.effect.is_read() && touches {
+            log.posts.push(current);
+            if event.effect.reads == Reads::Checked && tree.has_undefined(current) {
+                uncovered(at);
+            }
+        }
+        log.post_starts.push(log.posts.len() as u32);
+        if event.effect.is_write() && touches {
+            let leaf = tree.leaf(at, at + 1);
+            current = match event.effect.writes == Writes::Must && !atoms.is_hull(print) {
+                true => leaf,
+                false => tree.over(leaf, current),
+            };
+        }
+    }
+    current
+}
+
+/// The index of one storage.
+#[derive(Clone, Copy)]
+pub struct StorageIndex<'a> {
+    arena: &'a Arena,
+    part: &'a Part,
+    answers: &'a Answers,
+}
+
+impl<'a> StorageIndex<'a> {
+    /// Whether both are the index of one storage.
+    pub(super) fn is(&self, other: &StorageIndex<'_>) -> bool {
+        std::ptr::eq(self.part, other.part)
+    }
+
+    /// The events, in order.
+    pub fn events(&self) -> &'a [Event] {
+        self.arena.events.of(self.part)
+    }
+
+    fn atoms(&self) -> &'a Atoms {
+        &self.arena.events.atoms
+    }
+
+    /// The bytes of an event.
+    pub fn extent(&self, event: &Event) -> &'a Extent {
+        &self.arena.events.extents[event.extent as usize]
+    }
+
+    fn all(&self, event: &Event) -> u32 {
+        self.extent(event).all
     }
 
     /// Number of atoms the bytes were cut into.
     pub fn atom_count(&self) -> u32 {
-        self.atoms.count()
+        self.part.map.count()
     }
 
     /// Footprints kept only as hulls, so that their events may touch more than they do.
     pub fn hull_count(&self) -> usize {
-        self.events
+        self.events()
             .iter()
-            .filter(|event| self.atoms.is_hull(event.all))
+            .filter(|event| self.atoms().is_hull(self.all(event)))
             .count()
     }
 
     /// The version nodes a read sees: the sets of writers that reach it, shared between reads.
-    pub(super) fn posted(&self, event: u32) -> &[Node] {
-        let (from, to) = (
-            self.post_starts[event as usize] as usize,
-            self.post_starts[event as usize + 1] as usize,
-        );
-        &self.posts[from..to]
+    pub(super) fn posted(&self, event: u32) -> &'a [Node] {
+        let at = (self.part.events.0 + event) as usize;
+        let starts = &self.arena.post_starts;
+        &self.arena.posts[starts[at] as usize..starts[at + 1] as usize]
     }
 
-    pub(super) fn posts(&self) -> &[Node] {
-        &self.posts
+    /// The nodes all its reads see.
+    pub(super) fn posts(&self) -> &'a [Node] {
+        let (from, to) = self.part.events;
+        let starts = &self.arena.post_starts;
+        &self.arena.posts[starts[from as usize] as usize..starts[to as usize] as usize]
     }
 
-    pub(super) fn tree(&self) -> &Tree {
-        &self.tree
+    pub(super) fn tree(&self) -> &'a Tree {
+        &self.arena.tree
+    }
+
+    /// Where its nodes start in the tree, and one past the last; the three constants aside.
+    pub(super) fn nodes(&self) -> (Node, Node) {
+        self.answers.nodes
+    }
+
+    fn before(&self, event: u32) -> Node {
+        self.arena.before[(self.part.events.0 + event) as usize]
     }
 
     /// Every event that may have written some byte of a read last.
@@ -285,20 +570,21 @@ impl StorageIndex {
     /// Every event that may have written some byte of a footprint last, directly before `event`.
     pub fn last_writers_before(&self, event: u32, footprint: u32) -> Reaching {
         let mut nodes = Vec::new();
-        self.nodes_of(self.before[event as usize], footprint, &mut nodes);
+        self.nodes_of(self.before(event), footprint, &mut nodes);
         self.expand(&nodes)
     }
 
     fn nodes_of(&self, version: Node, footprint: u32, nodes: &mut Vec<Node>) {
-        for &(lo, hi) in self.atoms.ranges(footprint) {
-            self.tree.read(version, lo, hi, 0, nodes);
+        for &(lo, hi) in self.atoms().ranges(footprint) {
+            self.tree()
+                .read_in(self.part.map.count(), version, lo, hi, nodes);
         }
     }
 
     fn expand(&self, nodes: &[Node]) -> Reaching {
         let mut reaching = Reaching::default();
-        let mut marks = Marks::default();
-        reaching.origin = self.tree.expand(nodes, &mut marks, &mut reaching.events);
+        let mut marks = Marks::new(self.nodes().0);
+        reaching.origin = self.tree().expand(nodes, &mut marks, &mut reaching.events);
         reaching.events.sort_unstable();
         reaching.events.dedup();
         reaching
@@ -309,7 +595,7 @@ impl StorageIndex {
         let [node] = self.posted(event) else {
             return None;
         };
-        match self.tree.view(*node) {
+        match self.tree().view(*node) {
             View::Leaf(found) => found,
             _ => None,
         }
@@ -319,39 +605,42 @@ impl StorageIndex {
     /// of a footprint; `from` must stand before `to` on every path to it.
     pub fn clobbered_between(&self, from: u32, to: u32, footprint: u32) -> bool {
         let mut nodes = Vec::new();
-        self.nodes_of(self.before[to as usize], footprint, &mut nodes);
-        nodes.iter().any(|&node| self.tree.stamp(node) > from + 1)
+        self.nodes_of(self.before(to), footprint, &mut nodes);
+        nodes.iter().any(|&node| self.tree().stamp(node) > from + 1)
     }
 
     /// Reads of bytes that may be undefined, in order.
-    pub fn uncovered(&self) -> &[Uncovered] {
-        &self.uncovered
+    pub fn uncovered(&self) -> &'a [Uncovered] {
+        let (from, to) = self.answers.uncovered;
+        &self.arena.uncovered[from as usize..to as usize]
     }
 
     /// The bytes of such a read as rectangles, and whether that is all of them.
     pub fn uncovered_gaps(&self, uncovered: &Uncovered, limit: usize) -> (Vec<Gap>, bool) {
-        self.atoms.gaps(&uncovered.ranges, limit)
+        self.atoms().gaps(&self.part.map, &uncovered.ranges, limit)
     }
 
     /// The bytes no write may have covered where the function ends, and whether that is all of
     /// them. Asked of storages marked `to_end`.
     pub fn unwritten_gaps(&self, limit: usize) -> (Vec<Gap>, bool) {
-        self.atoms.gaps(&self.unwritten, limit)
+        let (from, to) = self.answers.unwritten;
+        let ranges = &self.arena.unwritten[from as usize..to as usize];
+        self.atoms().gaps(&self.part.map, ranges, limit)
     }
 
     /// Positions of the events that write.
-    pub fn writers(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn writers(&self) -> impl Iterator<Item = u32> + use<'a> {
         self.positions(|effect| effect.is_write())
     }
 
     /// Positions of the events that read.
-    pub fn readers(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn readers(&self) -> impl Iterator<Item = u32> + use<'a> {
         self.positions(|effect| effect.is_read())
     }
 
-    fn positions(&self, want: impl Fn(Effect) -> bool + 'static) -> impl Iterator<Item = u32> + '_ {
+    fn positions<F: Fn(Effect) -> bool>(&self, want: F) -> impl Iterator<Item = u32> + use<'a, F> {
         (0u32..)
-            .zip(&self.events)
+            .zip(self.events())
             .filter(move |(_, event)| want(event.effect))
             .map(|(at, _)| at)
     }
@@ -371,7 +660,7 @@ impl StorageIndex {
     /// Whether two events' footprints over all iterations share a byte; `true` where one is kept
     /// as a hull.
     pub fn events_overlap(&self, a: u32, b: u32) -> bool {
-        let ranges = |at: u32| self.atoms.ranges(self.events[at as usize].all);
+        let ranges = |at: u32| self.atoms().ranges(self.all(&self.events()[at as usize]));
         let (mut left, mut right) = (ranges(a).iter(), ranges(b).iter());
         let (mut x, mut y) = (left.next(), right.next());
         while let (Some(one), Some(two)) = (x, y) {
@@ -389,11 +678,12 @@ impl StorageIndex {
 
     /// Whether a footprint is all bytes of the storage.
     pub(super) fn is_everything(&self, footprint: u32) -> bool {
-        self.atoms.ranges(footprint) == [(0, self.atoms.count())] && !self.atoms.is_hull(footprint)
+        let atoms = self.atoms();
+        atoms.ranges(footprint) == [(0, self.part.map.count())] && !atoms.is_hull(footprint)
     }
 
     /// The way back: which reads a definition reaches. Costs O(nodes) once.
-    pub fn uses(&self) -> Uses<'_> {
-        Uses::new(self)
+    pub fn uses(&self) -> Uses<'a> {
+        Uses::new(*self)
     }
 }

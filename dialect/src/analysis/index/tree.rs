@@ -58,8 +58,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// For regions of `atoms` atoms, at least one.
-    pub(super) fn new(atoms: u32) -> Tree {
+    /// Without versions; [`Tree::start`] says what the next ones are of.
+    pub(super) fn new() -> Tree {
         let constant = |flag| Row {
             a: LEAF << KIND_SHIFT | flag | PAYLOAD,
             b: 0,
@@ -67,9 +67,14 @@ impl Tree {
         };
         Tree {
             rows: vec![constant(HAS_UNDEFINED), constant(0), constant(0)],
-            atoms: atoms.max(1),
+            atoms: 1,
             last_over: (UNDEFINED, UNDEFINED, UNDEFINED),
         }
+    }
+
+    /// Versions made from here on are of so many atoms, at least one.
+    pub(super) fn start(&mut self, atoms: u32) {
+        self.atoms = atoms.max(1);
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
@@ -255,6 +260,15 @@ impl Tree {
         });
     }
 
+    /// The same where versions are of `atoms` atoms.
+    pub(super) fn read_in(&self, atoms: u32, root: Node, lo: u32, hi: u32, out: &mut Vec<Node>) {
+        self.collect(root, 0, atoms.max(1), lo, hi, &mut |node| {
+            if out.last() != Some(&node) {
+                out.push(node);
+            }
+        });
+    }
+
     fn collect(
         &self,
         node: Node,
@@ -316,7 +330,7 @@ impl Tree {
     }
 
     /// Events reachable from a node, and whether the outside or nobody is. Visits shared parts
-    /// once; `seen` must be as long as the arena, all false, and is left so.
+    /// once; `seen` must be empty, and is left so.
     pub(super) fn expand(&self, nodes: &[Node], seen: &mut Marks, events: &mut Vec<u32>) -> Origin {
         let mut origin = Origin::default();
         let mut todo: Vec<Node> = Vec::new();
@@ -366,11 +380,25 @@ pub struct Origin {
 pub(super) struct Marks {
     bits: Vec<u64>,
     touched: Vec<u32>,
+    /// The first node besides the three constants.
+    base: Node,
 }
 
 impl Marks {
+    /// For the constants and nodes from `base` on.
+    pub(super) fn new(base: Node) -> Marks {
+        Marks {
+            base: base.max(3),
+            ..Marks::default()
+        }
+    }
+
     /// Adds a node; whether it was new.
     pub(super) fn set(&mut self, node: Node) -> bool {
+        let node = match node.checked_sub(self.base) {
+            Some(above) => above + 3,
+            None => node,
+        };
         let (word, bit) = (node as usize / 64, 1u64 << (node % 64));
         if self.bits.len() <= word {
             self.bits.resize(word + 1, 0);

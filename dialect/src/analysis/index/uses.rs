@@ -8,7 +8,9 @@ use super::tree::{Marks, Node, View};
 
 /// Which reads each definition reaches.
 pub struct Uses<'a> {
-    index: &'a StorageIndex,
+    index: StorageIndex<'a>,
+    /// The first node besides the three constants.
+    base: Node,
     /// Per node, who refers to it, where reads are above: parents, compressed.
     parent_starts: Vec<u32>,
     parents: Vec<Node>,
@@ -20,17 +22,19 @@ pub struct Uses<'a> {
 }
 
 impl<'a> Uses<'a> {
-    pub(super) fn new(index: &'a StorageIndex) -> Uses<'a> {
-        let nodes = index.tree().len();
+    pub(super) fn new(index: StorageIndex<'a>) -> Uses<'a> {
+        let (base, end) = index.nodes();
+        let nodes = (end - base) as usize + 3;
+        let row = |node: Node| row(node, base);
         let mut useful = vec![false; nodes];
         for &node in index.posts() {
-            useful[node as usize] = true;
+            useful[row(node)] = true;
         }
         // Children are made before their parents.
         let mut links: Vec<(Node, Node)> = Vec::new();
         let mut leaves = Vec::new();
-        for node in (0..nodes as Node).rev() {
-            if !useful[node as usize] {
+        for node in (base..end).rev() {
+            if !useful[row(node)] {
                 continue;
             }
             match index.tree().view(node) {
@@ -38,20 +42,25 @@ impl<'a> Uses<'a> {
                 View::Leaf(None) => {}
                 View::Pair(a, b) | View::Over(a, b) | View::Join(a, b) => {
                     for child in [a, b] {
-                        useful[child as usize] = true;
-                        links.push((child, node));
+                        useful[row(child)] = true;
+                        links.push((row(child) as u32, node));
                     }
                 }
             }
         }
         leaves.sort_unstable();
         let (parent_starts, parents) = compress(nodes, links.iter().copied());
-        let posted = (0..index.events().len() as u32)
-            .flat_map(|event| index.posted(event).iter().map(move |&node| (node, event)));
+        let posted = (0..index.events().len() as u32).flat_map(|event| {
+            index
+                .posted(event)
+                .iter()
+                .map(move |&node| (row(node) as u32, event))
+        });
         let posted: Vec<(Node, u32)> = posted.collect();
         let (read_starts, reads) = compress(nodes, posted.iter().copied());
         Uses {
             index,
+            base,
             parent_starts,
             parents,
             read_starts,
@@ -62,7 +71,7 @@ impl<'a> Uses<'a> {
 
     /// Positions of the reads the event at `event` reaches, ascending.
     pub fn of(&self, event: u32) -> Vec<u32> {
-        let mut marks = Marks::default();
+        let mut marks = Marks::new(self.base);
         let mut todo = Vec::new();
         let from = self.leaves.partition_point(|leaf| leaf.0 < event);
         for &(_, node) in self.leaves[from..]
@@ -75,8 +84,8 @@ impl<'a> Uses<'a> {
         }
         let mut found = Vec::new();
         while let Some(node) = todo.pop() {
-            let slice =
-                |starts: &[u32]| starts[node as usize] as usize..starts[node as usize + 1] as usize;
+            let at = row(node, self.base);
+            let slice = |starts: &[u32]| starts[at] as usize..starts[at + 1] as usize;
             found.extend_from_slice(&self.reads[slice(&self.read_starts)]);
             for &parent in &self.parents[slice(&self.parent_starts)] {
                 if marks.set(parent) {
@@ -92,6 +101,14 @@ impl<'a> Uses<'a> {
                 .all(|&at| self.index.events()[at as usize].effect.is_read())
         );
         found
+    }
+}
+
+/// The row of a node: the constants first.
+fn row(node: Node, base: Node) -> usize {
+    match node.checked_sub(base.max(3)) {
+        Some(above) => above as usize + 3,
+        None => node as usize,
     }
 }
 

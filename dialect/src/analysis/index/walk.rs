@@ -76,7 +76,8 @@ struct Frame {
 struct Walker<'a> {
     ir: &'a Ir,
     walked: Walked,
-    location_of: HashMap<Value, u32>,
+    /// Per value row, the location, or `u32::MAX`.
+    location_of: Vec<u32>,
     segment: u32,
     stack: Vec<Frame>,
 }
@@ -93,7 +94,7 @@ pub(super) fn walk(ir: &Ir, func: Op) -> Walked {
             loop_orders: Vec::new(),
             orders: 0,
         },
-        location_of: HashMap::new(),
+        location_of: vec![u32::MAX; ir.value_rows()],
         segment: 0,
         stack: Vec::new(),
     };
@@ -245,8 +246,7 @@ impl Walker<'_> {
         if code == Some(OpCode::Alloc)
             && let Some(value) = ir.result(op)
         {
-            self.location_of
-                .insert(value, self.walked.allocs.len() as u32);
+            self.location_of[value.index()] = self.walked.allocs.len() as u32;
             self.walked.allocs.push((op, value));
             return;
         }
@@ -280,9 +280,10 @@ impl Walker<'_> {
         let def = code.map(OpCode::def);
         let from = self.walked.touches.len();
         for (operand, data) in self.ir.operand_ids(op).zip(self.ir.operands(op)) {
-            let Some(&location) = self.location_of.get(&data.value) else {
+            let location = self.location_of[data.value.index()];
+            if location == u32::MAX {
                 continue;
-            };
+            }
             let role = usize::from(data.role);
             let (effect, dynamic) = match (code, def) {
                 (Some(code), Some(def)) if role < def.operands.len() => (
@@ -317,7 +318,10 @@ impl Walker<'_> {
             });
         }
         // An instruction reads before it writes.
-        self.walked.touches[from..].sort_by_key(|touch| touch.effect.is_write());
+        let own = &mut self.walked.touches[from..];
+        if !own.is_sorted_by_key(|touch| touch.effect.is_write()) {
+            own.sort_by_key(|touch| touch.effect.is_write());
+        }
     }
 }
 

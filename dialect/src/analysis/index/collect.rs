@@ -1,0 +1,246 @@
+//! Everything that touches memory in a function, sorted by the bytes it is in.
+
+use hashbrown::HashMap;
+
+use super::super::access::Footprint;
+use super::atoms::{ANYWHERE, Atoms, WHOLE};
+use super::flow::{Flow, LoopId};
+use super::locate::{Frames, Location, group, locate};
+use super::prints::{Print, Prints};
+use super::storage::{Event, Events, Extent, Initial};
+use super::walk::{Touch, Walked, walk};
+use crate::ir::{Ir, Op};
+
+/// Locations, touches, and the touches as events of storages.
+pub(super) struct Collected {
+    pub(super) flow: Flow,
+    pub(super) locations: Vec<Location>,
+    /// Per location, the first location that is the same by `must_alias`.
+    pub(super) partners: Vec<u32>,
+    pub(super) touches: Vec<Touch>,
+    pub(super) events: Events,
+    /// Per touch, its position among the events of its storage.
+    pub(super) positions: Vec<u32>,
+    pub(super) loop_orders: Vec<(u32, u32)>,
+    pub(super) orders: u32,
+}
+
+/// Numbers of one storage for numbers all storages share.
+#[derive(Default)]
+struct Local {
+    /// Per shared number: the storage, and the number there.
+    known: Vec<(u32, u32)>,
+    /// The same by location, for storages whose locations stand at different places.
+    placed: HashMap<(u32, u32), u32, foldhash::fast::FixedState>,
+}
+
+impl Local {
+    fn get(&mut self, key: Key, shared: u32, make: impl FnOnce() -> u32) -> u32 {
+        match key {
+            Key::Storage(storage) => {
+                if self.known.len() <= shared as usize {
+                    self.known.resize(shared as usize + 1, (u32::MAX, 0));
+                }
+                let slot = &mut self.known[shared as usize];
+                if slot.0 != storage {
+                    *slot = (storage, make());
+                }
+                slot.1
+            }
+            Key::Location(location) => *self.placed.entry((shared, location)).or_insert_with(make),
+        }
+    }
+}
+
+/// What a print is a footprint for.
+#[derive(Clone, Copy)]
+enum Key {
+    Storage(u32),
+    Location(u32),
+}
+
+impl Collected {
+    pub(super) fn new(ir: &Ir, func: Op, frames: Frames, limit: usize) -> Collected {
+        let Walked {
+            flow,
+            allocs,
+            touches,
+            index_of,
+            loop_orders,
+            orders,
+        } = walk(ir, func);
+        let mut locations = locate(ir, &allocs);
+        let (wholes, partners) = group(ir, &mut locations, frames);
+        // Touches by storage, in program order.
+        let storage_of = |touch: &Touch| locations[touch.location as usize].storage as usize;
+        let mut starts = vec![0u32; wholes.len() + 1];
+        let mut positions = Vec::with_capacity(touches.len());
+        for touch in &touches {
+            let count = &mut starts[storage_of(touch) + 1];
+            positions.push(*count);
+            *count += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut prints = Prints::new(ir, &index_of);
+        let nowhere = Event {
+            id: 0,
+            segment: 0,
+            extent: 0,
+            effect: super::storage::Effect::READ,
+        };
+        let mut list = vec![nowhere; touches.len()];
+        for (at, touch) in (0u32..).zip(&touches) {
+            let value = locations[touch.location as usize].value;
+            let place = starts[storage_of(touch)] + positions[at as usize];
+            list[place as usize] = Event {
+                id: at,
+                segment: touch.segment,
+                extent: prints.of(touch, value),
+                effect: touch.effect,
+            };
+        }
+        // What is asked of each storage, and whether its locations are all of it.
+        let mut initial = vec![Initial::Undefined; wholes.len()];
+        let mut to_end = vec![false; wholes.len()];
+        let mut filled = vec![true; wholes.len()];
+        for location in &locations {
+            let at = location.storage as usize;
+            if location.initial() == Initial::Outside {
+                initial[at] = Initial::Outside;
+            }
+            to_end[at] |= location.is_output();
+            let own = Footprint::block(location.partitions, location.bytes);
+            let size = own.size();
+            filled[at] &= size > 0 && size == wholes[at].size();
+        }
+        let mut events = Events::new(limit);
+        events.parts.reserve(wholes.len());
+        let mut sorter = Sorter {
+            prints: &prints,
+            locations: &locations,
+            touches: &touches,
+            footprints: Local::default(),
+            extents: Local::default(),
+            chosen: Vec::new(),
+        };
+        let mut next = list.into_iter();
+        events.events.reserve(touches.len());
+        for (at, whole) in wholes.iter().enumerate() {
+            let from = events.events.len();
+            let count = (starts[at + 1] - starts[at]) as usize;
+            events.events.extend(next.by_ref().take(count));
+            let is_whole = |event: &Event| prints.all[event.extent as usize].whole;
+            let one = filled[at] && events.events[from..].iter().all(is_whole);
+            let map = match one {
+                true => {
+                    for event in &mut events.events[from..] {
+                        let print = prints.all[event.extent as usize].extent.all;
+                        event.extent = match prints.footprints[print as usize].is_exact() {
+                            true => WHOLE,
+                            false => ANYWHERE,
+                        };
+                    }
+                    Atoms::one(whole)
+                }
+                false => sorter.cut(&mut events, from, whole, at as u32),
+            };
+            events.close(map, initial[at], to_end[at]);
+        }
+        events.atoms.finish();
+        Collected {
+            flow,
+            locations,
+            partners,
+            touches,
+            events,
+            positions,
+            loop_orders,
+            orders,
+        }
+    }
+}
+
+/// Turns the prints of one storage's events into its footprints and extents.
+struct Sorter<'a> {
+    prints: &'a Prints<'a>,
+    locations: &'a [Location],
+    touches: &'a [Touch],
+    footprints: Local,
+    extents: Local,
+    /// Footprints of the storage: shared number, and where its location stands.
+    chosen: Vec<(u32, (i64, i64))>,
+}
+
+impl Sorter<'_> {
+    fn cut(
+        &mut self,
+        events: &mut Events,
+        from: usize,
+        whole: &Footprint,
+        storage: u32,
+    ) -> super::atoms::Map {
+        self.chosen.clear();
+        self.footprints.placed.clear();
+        self.extents.placed.clear();
+        let base = events.atoms.next_footprint();
+        let (tail, extents, partial) = (
+            &mut events.events[from..],
+            &mut events.extents,
+            &mut events.partial,
+        );
+        let origin = |event: &Event| {
+            let location = self.touches[event.id as usize].location;
+            (location, self.locations[location as usize].origin)
+        };
+        let first = tail.first().map_or((0, 0), |event| origin(event).1);
+        let together = tail.iter().all(|event| origin(event).1 == first);
+        for event in tail.iter_mut() {
+            let (location, here) = origin(event);
+            let key = match together {
+                true => Key::Storage(storage),
+                false => Key::Location(location),
+            };
+            let Print { extent, .. } = self.prints.all[event.extent as usize];
+            let chosen = &mut self.chosen;
+            let footprints = &mut self.footprints;
+            let mut local = |print: u32| {
+                footprints.get(key, print, || {
+                    chosen.push((print, here));
+                    base + chosen.len() as u32 - 1
+                })
+            };
+            let shared = event.extent;
+            let prints = self.prints;
+            event.extent = self.extents.get(key, shared, || {
+                let start = partial.len() as u32;
+                let (lo, hi) = extent.partial;
+                for &(id, print) in &prints.partial[lo as usize..hi as usize] {
+                    let over: (LoopId, u32) = (id, local(print));
+                    partial.push(over);
+                }
+                extents.push(Extent {
+                    first: local(extent.first),
+                    all: local(extent.all),
+                    varies: extent.varies,
+                    partial: (start, partial.len() as u32),
+                });
+                extents.len() as u32 - 1
+            });
+        }
+        let of = |print: u32| &self.prints.footprints[print as usize];
+        match self.chosen.iter().all(|&(_, place)| place == (0, 0)) {
+            true => {
+                let list: Vec<&Footprint> = self.chosen.iter().map(|&(at, _)| of(at)).collect();
+                events.atoms.add(whole, &list)
+            }
+            false => {
+                let placed =
+                    |&(at, (partition, byte)): &(u32, (i64, i64))| of(at).placed(partition, byte);
+                let list: Vec<Footprint> = self.chosen.iter().map(placed).collect();
+                events.atoms.add(whole, &list)
+            }
+        }
+    }
+}
