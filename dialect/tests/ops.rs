@@ -135,3 +135,23 @@ fn role_names_and_attribute_names_of_an_op_differ() {
         }
     }
 }
+
+/// The generic form keeps literals, attributes and what every instruction may carry in one
+/// dictionary: one name must not mean two things there.
+#[test]
+fn literals_do_not_share_names_with_what_every_instruction_carries() {
+    let carried = [
+        "src", "name", "sym_name", "iv_name", "access", "id", "deps", "order", "engine", "wait",
+        "signal",
+    ];
+    for &code in OpCode::ALL {
+        let def = code.def();
+        let literals = def.operands.iter().filter(|role| role.takes_literal());
+        let names = literals
+            .map(|role| role.name)
+            .chain(def.attrs.iter().map(|attr| attr.name));
+        for name in names {
+            assert!(!carried.contains(&name), "`{name}` of `{}`", def.name);
+        }
+    }
+}

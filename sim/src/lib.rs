@@ -3,6 +3,8 @@
 //! * [`Simulation`] – a function lowered once to a flat program, and run on inputs.
 //! * [`Tensor`] – a value with its dtype; [`random`] makes some, [`Difference`] compares two.
 //! * [`validate`] – whether two modules compute the same.
+//! * [`generate`] – random programs, and the workloads budgets are measured on.
+//! * [`reduce`] – makes a program smaller while it stays interesting.
 //! * [`npy`] – numpy's files.
 //! * [`Fault`] – what can go wrong, as values with the instruction they belong to.
 //!
@@ -18,6 +20,7 @@ mod compare;
 mod cores;
 mod fault;
 mod func;
+pub mod generate;
 mod hidden;
 mod lower;
 mod machine;
@@ -26,6 +29,7 @@ pub mod npy;
 mod ops;
 mod product;
 pub mod random;
+pub mod reduce;
 mod rows;
 mod run;
 mod runs;

@@ -261,6 +261,12 @@ impl Ir {
         (data.result_count > 0).then_some(data.first_result)
     }
 
+    /// The first result of an operation made with one; see [`result`](Self::result) for others.
+    pub fn made_result(&self, op: Op) -> Value {
+        debug_assert!(self.ops[op.index()].result_count > 0);
+        self.ops[op.index()].first_result
+    }
+
     /// Regions in order.
     pub fn regions(&self, op: Op) -> &[Region] {
         match self.extras.get(self.ops[op.index()].extra as usize) {

@@ -83,7 +83,7 @@ impl Task for Move {
 
 pub(super) fn register_move(site: &Site<'_>) -> Run<Box<dyn Task>> {
     let (register, dtype) = site.register_out()?;
-    let src = match site.bound("src")? {
+    let src = match site.bound("value")? {
         Bound::Number(number) if dtype == DType::F32 => {
             let bits = convert(DType::I64, DType::F32, number as u64).unwrap_or(0);
             Bound::Number(bits as i64)

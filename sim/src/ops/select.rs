@@ -534,7 +534,7 @@ pub(super) fn copy_predicated(site: &Site<'_>) -> Run<Box<dyn Task>> {
     if dst.partitions != mask.partitions || dst.elements != mask.elements {
         return Err(malformed("`dst` and `pred` differ in shape"));
     }
-    let src = match site.maybe_tile("src")? {
+    let src = match site.maybe_tile("on_true")? {
         Some(src) => {
             if src.dtype != dst.dtype {
                 // Refused by the verifier; a copy of bits would be silently wrong.
@@ -550,7 +550,7 @@ pub(super) fn copy_predicated(site: &Site<'_>) -> Run<Box<dyn Task>> {
         }
         None => {
             let (dtype, bits) = site
-                .literal("src")
+                .literal("on_true")
                 .ok_or_else(|| malformed("`src` is missing"))?;
             let bits = bir_dialect::bir::num::convert(dtype, dst.dtype, bits).unwrap_or(bits);
             Source::Bits(bits.to_le_bytes()[..dst.size].to_vec())

@@ -39,7 +39,7 @@ macro_rules! control_section {
             RegisterMove = "register_move": "set a register" {
                 operands {
                     dst = reg_out().opt().doc("register written, where the instruction defines none");
-                    src = reg_imm().doc("an integer or a register");
+                    value = reg_imm().doc("an integer or a register");
                 }
                 rules .engines(&[Sp, Act, Dve, Pe, Pool]).with_result().check(checks::register_move)
             }

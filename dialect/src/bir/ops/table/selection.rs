@@ -102,12 +102,12 @@ macro_rules! selection_section {
                     dst = inout(CHIP, NUMERIC).doc("tile updated");
                 pred_out = out(CHIP, DTypeSet::of(&[DType::U8, DType::U16, DType::U32, DType::Bool])).opt().key("pred_out").doc("the mask that was applied, as 0 and 1");
                     pred = input(CHIP, DTypeSet::of(&[DType::U8, DType::U16, DType::U32, DType::Bool])).doc("mask, tested for not zero");
-                    src = imm(ImmType::Dst, CHIP, NUMERIC).doc("values copied, of the dtype of `dst`");
+                    on_true = imm(ImmType::Dst, CHIP, NUMERIC).doc("values copied, of the dtype of `dst`");
                 }
                 attrs {
                     reverse = optional(Flag).doc("the mask is inverted");
                 }
-                rules .engines(&[Dve]).traits_of(&[Trait::HiddenState]).same_shape(&["dst", "pred", "pred_out"]).same_dtype(&["dst", "src"])
+                rules .engines(&[Dve]).traits_of(&[Trait::HiddenState]).same_shape(&["dst", "pred", "pred_out"]).same_dtype(&["dst", "on_true"])
                     .check(checks::copy_predicated)
             }
         } }

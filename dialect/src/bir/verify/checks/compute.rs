@@ -257,8 +257,8 @@ pub(crate) fn select(cx: &mut OpContext<'_>) {
 }
 
 pub(crate) fn copy_predicated(cx: &mut OpContext<'_>) {
-    full_or_per_partition(cx, "dst", "src");
-    one_psum(cx, "pred", "src");
+    full_or_per_partition(cx, "dst", "on_true");
+    one_psum(cx, "pred", "on_true");
 }
 
 pub(crate) fn bn_stats(cx: &mut OpContext<'_>) {

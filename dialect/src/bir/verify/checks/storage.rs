@@ -219,7 +219,7 @@ const REGISTER_OPS: &[&str] = &[
 pub(crate) fn register_move(cx: &mut OpContext<'_>) {
     legal_words(cx, "op", REGISTER_OPS);
     let mut first = None;
-    for role in ["src", "lhs", "rhs"] {
+    for role in ["value", "lhs", "rhs"] {
         let register = cx
             .value(role)
             .and_then(|value| reg_dtype(&cx.ir.ctx, cx.ir.value_type(value)));

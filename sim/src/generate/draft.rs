@@ -1,0 +1,267 @@
+//! An instruction being put together: operands by role, words, attributes; and its insertion.
+
+use bir_dialect::bir::access::Access;
+use bir_dialect::bir::attrs::{Accumulate, number};
+use bir_dialect::bir::indices::Numbering;
+use bir_dialect::bir::num::DType;
+use bir_dialect::bir::ops::{OpCode, OpDef};
+use bir_dialect::bir::program::{names, op_name};
+use bir_dialect::bir::space::{Engine, Space};
+use bir_dialect::ir::{Annot, Attr, NewOp, NewOperand, Op, Str, Type, Value};
+use smallvec::SmallVec;
+
+use super::Generator;
+use super::features::Feature;
+
+/// A part of a location, as an operand.
+#[derive(Clone)]
+pub(super) struct Tile {
+    pub(super) location: usize,
+    pub(super) value: Value,
+    pub(super) access: Access,
+    /// Loop indices `access` uses, by position.
+    pub(super) indices: SmallVec<[Value; 2]>,
+    /// The whole of its location.
+    pub(super) whole: bool,
+    pub(super) space: Space,
+    pub(super) dtype: DType,
+    pub(super) parts: u64,
+    pub(super) elems: u64,
+    /// Bytes it lies in: locations that share bytes share the number.
+    pub(super) storage: u32,
+    /// It is the first write of its location, whole.
+    pub(super) defines: bool,
+}
+
+/// An instruction to be.
+pub(super) struct Draft {
+    pub(super) code: OpCode,
+    pub(super) def: &'static OpDef,
+    pub(super) engine: Option<Engine>,
+    tiles: SmallVec<[(u8, Tile); 6]>,
+    values: SmallVec<[(u8, Value); 2]>,
+    attrs: SmallVec<[(Str, Attr); 8]>,
+    result: Option<Type>,
+    /// The loop in whose first iteration it overwrites.
+    first: Option<Value>,
+}
+
+impl Draft {
+    pub(super) fn new(code: OpCode) -> Draft {
+        Draft {
+            code,
+            def: code.def(),
+            engine: None,
+            tiles: SmallVec::new(),
+            values: SmallVec::new(),
+            attrs: SmallVec::new(),
+            result: None,
+            first: None,
+        }
+    }
+
+    /// The number of a role.
+    fn role(&self, name: &str) -> u8 {
+        let role = self.def.find_role(name);
+        debug_assert!(role.is_some(), "{} has no role {name}", self.def.name);
+        role.map_or(0, |role| role as u8)
+    }
+
+    /// Tiles in roles that are read so far.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &Tile> {
+        self.tiles
+            .iter()
+            .filter(|(role, _)| !self.def.operands[usize::from(*role)].writes())
+            .map(|(_, tile)| tile)
+    }
+
+    /// Tiles so far.
+    pub(super) fn tiles(&self) -> impl Iterator<Item = &Tile> {
+        self.tiles.iter().map(|(_, tile)| tile)
+    }
+
+    pub(super) fn tile(&mut self, role: &str, tile: Tile) {
+        let role = self.role(role);
+        self.tiles.push((role, tile));
+    }
+
+    pub(super) fn value(&mut self, role: &str, value: Value) {
+        let role = self.role(role);
+        self.values.push((role, value));
+    }
+
+    pub(super) fn attr(&mut self, name: Str, attr: Attr) {
+        self.attrs.push((name, attr));
+    }
+
+    /// It overwrites in the first iteration of a loop and adds in the others.
+    pub(super) fn unless_first(&mut self, index: Value) {
+        self.first = Some(index);
+    }
+
+    /// It defines a register.
+    pub(super) fn result(&mut self, ty: Type) {
+        self.result = Some(ty);
+    }
+}
+
+impl Generator<'_> {
+    /// An enum attribute.
+    pub(super) fn word(&mut self, draft: &mut Draft, name: &str, word: &str) {
+        let (name, word) = (self.ir.ctx.str(name), self.ir.ctx.string(word));
+        draft.attr(name, word);
+    }
+
+    /// A flag.
+    pub(super) fn flag(&mut self, draft: &mut Draft, name: &str) {
+        let (name, unit) = (self.ir.ctx.str(name), self.ir.ctx.unit());
+        draft.attr(name, unit);
+    }
+
+    /// An integer attribute, or a literal register operand.
+    pub(super) fn int(&mut self, draft: &mut Draft, name: &str, value: i64) {
+        let (name, value) = (self.ir.ctx.str(name), self.ir.ctx.int(value));
+        draft.attr(name, value);
+    }
+
+    /// A list of integers.
+    pub(super) fn ints(&mut self, draft: &mut Draft, name: &str, values: &[i64]) {
+        let (name, list) = (self.ir.ctx.str(name), self.int_list(values));
+        draft.attr(name, list);
+    }
+
+    pub(super) fn int_list(&mut self, values: &[i64]) -> Attr {
+        let attrs: SmallVec<[Attr; 8]> = values.iter().map(|&v| self.ir.ctx.int(v)).collect();
+        self.ir.ctx.array(&attrs)
+    }
+
+    /// A list of lists: `pattern`, `groups`, `pairs`.
+    pub(super) fn lists(&mut self, draft: &mut Draft, name: &str, lists: &[&[i64]]) {
+        let attrs: SmallVec<[Attr; 4]> = lists.iter().map(|list| self.int_list(list)).collect();
+        let (name, list) = (self.ir.ctx.str(name), self.ir.ctx.array(&attrs));
+        draft.attr(name, list);
+    }
+
+    /// A literal operand.
+    pub(super) fn literal(&mut self, draft: &mut Draft, role: &str, dtype: DType, bits: u64) {
+        let (name, attr) = (self.ir.ctx.str(role), number(&mut self.ir.ctx, dtype, bits));
+        draft.attr(name, attr);
+    }
+
+    /// Lets an engine other than the default execute it.
+    pub(super) fn on(&mut self, draft: &mut Draft, engine: Engine) {
+        draft.engine = Some(engine);
+        let word = self.ir.ctx.string(engine.name());
+        draft.attr(names::ENGINE, word);
+        self.counts.feature(Feature::Engine);
+    }
+
+    /// Inserts the instruction; what it defines can be read from now on.
+    pub(super) fn emit(&mut self, mut draft: Draft) -> Op {
+        draft.tiles.sort_by_key(|(role, _)| *role);
+        for (_, tile) in &draft.tiles {
+            self.counts.dtype(tile.dtype);
+        }
+        let mut indices = self.unify_indices(&mut draft.tiles);
+        if let Some(first) = draft.first {
+            let known = indices.iter().position(|&value| value == first);
+            let number = known.unwrap_or_else(|| {
+                indices.push(first);
+                indices.len() - 1
+            });
+            let accumulate = Accumulate::UnlessFirst(number as u8).intern(&mut self.ir.ctx);
+            if let Some(accumulate) = accumulate {
+                draft.attr(names::ACCUMULATE, accumulate);
+            }
+        }
+        let mut operands: SmallVec<[NewOperand; 8]> = SmallVec::new();
+        for (role, tile) in &draft.tiles {
+            let annot = if tile.whole {
+                Annot::UNIT
+            } else {
+                tile.access
+                    .intern_part(&mut self.ir.ctx)
+                    .unwrap_or(Annot::UNIT)
+            };
+            operands.push(NewOperand {
+                value: tile.value,
+                role: *role,
+                annot,
+            });
+        }
+        for &(role, value) in &draft.values {
+            operands.push(NewOperand {
+                value,
+                role,
+                annot: Annot::UNIT,
+            });
+        }
+        if !draft.values.is_empty() {
+            operands.sort_by_key(|operand| operand.role);
+        }
+        for &value in &indices {
+            operands.push(NewOperand {
+                value,
+                role: draft.def.indices_role() as u8,
+                annot: Annot::UNIT,
+            });
+        }
+        self.synchronise(&mut draft);
+        let dict = self.ir.ctx.dict(&draft.attrs);
+        let results: SmallVec<[Type; 1]> = draft.result.into_iter().collect();
+        let op = self.ir.insert(
+            self.at,
+            NewOp {
+                operands: &operands,
+                results: &results,
+                dict,
+                ..NewOp::new(op_name(draft.code))
+            },
+        );
+        self.counts.op(draft.code);
+        self.made += 1;
+        self.annotate(op, indices.len());
+        for (_, tile) in &draft.tiles {
+            if tile.defines {
+                self.publish(tile.location);
+            }
+        }
+        op
+    }
+
+    /// One numbering of loop indices for all operands.
+    fn unify_indices(&mut self, tiles: &mut [(u8, Tile)]) -> SmallVec<[Value; 4]> {
+        let mut values: SmallVec<[Value; 4]> = SmallVec::new();
+        for (_, tile) in tiles.iter_mut().filter(|(_, tile)| !tile.indices.is_empty()) {
+            let base = values.len() as u8;
+            for term in &mut tile.access.terms {
+                term.index += base;
+            }
+            values.extend_from_slice(&tile.indices);
+        }
+        if values.is_empty() {
+            return values;
+        }
+        let mut numbering = Numbering::new(&values);
+        for (_, tile) in tiles.iter() {
+            numbering.meet_terms(&tile.access.terms);
+        }
+        let found = numbering.finish();
+        for (_, tile) in tiles.iter_mut() {
+            let terms = std::mem::take(&mut tile.access.terms);
+            for term in terms {
+                let index = found.get(usize::from(term.index)).copied().flatten();
+                tile.access
+                    .add_term(term.target, index.unwrap_or(0), term.coef);
+            }
+        }
+        let mut used: SmallVec<[(u8, Value); 4]> = found
+            .iter()
+            .zip(&values)
+            .filter_map(|(&number, &value)| Some((number?, value)))
+            .collect();
+        used.sort_by_key(|entry| entry.0);
+        used.dedup_by_key(|entry| entry.0);
+        used.into_iter().map(|(_, value)| value).collect()
+    }
+}

@@ -1,0 +1,256 @@
+//! What passes look for, made on purpose: real programs have little of it.
+
+use bir_dialect::bir::num::DType;
+use bir_dialect::bir::ops::OpCode;
+use bir_dialect::bir::space::{Space, SpaceSet};
+
+use super::Generator;
+use super::draft::{Draft, Tile};
+use super::features::Feature;
+use super::locations::Want;
+
+/// Outputs of a program, at most.
+const OUTPUTS: usize = 8;
+
+impl Generator<'_> {
+    /// A few instructions that belong together.
+    pub(super) fn idiom(&mut self) {
+        match self.random.below(8) {
+            0 if self.may(Feature::DeadStore) => self.dead_store(),
+            1 if self.may(Feature::ClobberedWrite) => self.clobbered_write(),
+            2 if self.may(Feature::RedundantCopy) => self.copy_chain(),
+            3 if self.may(Feature::RedundantLoad) => self.load_twice(),
+            4 if self.may(Feature::RedundantMemset) => self.fill_twice(),
+            5 if self.may(Feature::IdentityOp) => self.identity(),
+            6 if self.may(Feature::ConstantOperand) => self.constant_arithmetic(),
+            7 if self.may(Feature::UnlessFirst) && self.depth < 2 => self.accumulate_in_loop(),
+            _ => self.instruction(),
+        }
+    }
+
+    /// A tile of f32 or bf16 in SBUF.
+    fn float_tile(&mut self) -> Tile {
+        let (parts, elems) = self.shape();
+        self.source(Want {
+            parts,
+            elems,
+            spaces: SpaceSet::of(&[Space::Sbuf]),
+            dtypes: bir_dialect::bir::space::DTypeSet::of(&[DType::F32, DType::Bf16]),
+            aligned: true,
+        })
+    }
+
+    /// A new tile in SBUF like another.
+    fn like(&mut self, tile: &Tile) -> Tile {
+        let at = self.allocate(Space::Sbuf, tile.dtype, tile.parts, tile.elems, &[]);
+        self.whole(at)
+    }
+
+    fn copy_to(&mut self, from: &Tile, to: Tile) -> Tile {
+        let code = if self.chance(4) {
+            OpCode::GenericCopy
+        } else {
+            OpCode::TensorCopy
+        };
+        let mut draft = Draft::new(code);
+        draft.tile("src", from.clone());
+        let location = to.location;
+        draft.tile("dst", to);
+        self.emit(draft);
+        self.whole(location)
+    }
+
+    /// A tile that is written and never read.
+    fn dead_store(&mut self) {
+        self.counts.feature(Feature::DeadStore);
+        let from = self.float_tile();
+        let to = self.like(&from);
+        let at = to.location;
+        self.copy_to(&from, to);
+        let pool = &mut self.pools[Space::Sbuf as usize];
+        if pool.last() == Some(&at) {
+            pool.pop();
+        }
+    }
+
+    /// A tile written twice before it is read.
+    fn clobbered_write(&mut self) {
+        self.counts.feature(Feature::ClobberedWrite);
+        let from = self.float_tile();
+        let to = self.like(&from);
+        self.fill(to.clone());
+        let again = Tile {
+            defines: false,
+            ..to
+        };
+        self.copy_to(&from, again);
+    }
+
+    /// A copy of a copy; now and then the source changes in between.
+    fn copy_chain(&mut self) {
+        self.counts.feature(Feature::RedundantCopy);
+        let from = self.float_tile();
+        let first = self.like(&from);
+        let first = self.copy_to(&from, first);
+        if self.chance(3) && from.access.pairs.iter().all(|p| p.step != 0 || p.count == 1) {
+            let at = from.location;
+            let mut part = from.clone();
+            part.location = at;
+            if self.is_writable(at) {
+                self.fill(part);
+            }
+        }
+        let second = self.like(&first);
+        let second = self.copy_to(&first, second);
+        let mut draft = Draft::new(OpCode::TensorTensor);
+        self.word(&mut draft, "op", "add");
+        draft.tile("lhs", first);
+        draft.tile("rhs", second.clone());
+        self.write(&mut draft, "dst", second.parts, second.elems);
+        self.emit(draft);
+    }
+
+    /// One input loaded to two tiles, or to one tile twice.
+    fn load_twice(&mut self) {
+        self.counts.feature(Feature::RedundantLoad);
+        let (parts, elems) = self.shape();
+        let port = self.port("input", DType::F32, parts, elems);
+        self.publish(port);
+        let like = Tile {
+            parts,
+            elems,
+            ..self.whole(port)
+        };
+        let first = self.like(&like);
+        let mut draft = Draft::new(OpCode::Load);
+        draft.tile("src", self.whole(port));
+        draft.tile("dst", first.clone());
+        self.emit(draft);
+        let second = if self.chance(2) {
+            self.like(&like)
+        } else {
+            Tile {
+                defines: false,
+                ..first
+            }
+        };
+        let mut draft = Draft::new(OpCode::Load);
+        draft.tile("src", self.whole(port));
+        draft.tile("dst", second);
+        self.emit(draft);
+    }
+
+    /// A tile filled twice with one number; now and then something is written in between.
+    fn fill_twice(&mut self) {
+        self.counts.feature(Feature::RedundantMemset);
+        let from = self.float_tile();
+        let to = self.like(&from);
+        let bits = self.number(to.dtype);
+        self.fill_with(to.clone(), bits);
+        let to = Tile {
+            defines: false,
+            ..to
+        };
+        if self.chance(3) {
+            self.copy_to(&from, to.clone());
+        }
+        self.fill_with(to, bits);
+    }
+
+    /// Arithmetic that changes nothing, or nearly: x + 0, x * 1, x - 0, x * 0.
+    fn identity(&mut self) {
+        self.counts.feature(Feature::IdentityOp);
+        let src = self.float_tile();
+        let (word, number) = self.pick(&[
+            ("add", 0.0f32),
+            ("add", -0.0),
+            ("multiply", 1.0),
+            ("subtract", 0.0),
+            ("multiply", 0.0),
+            ("add", 1.0),
+            ("divide", 1.0),
+            ("max", f32::NEG_INFINITY),
+        ]);
+        let mut draft = Draft::new(OpCode::TensorScalar);
+        draft.tile("src", src.clone());
+        self.word(&mut draft, "op0", word);
+        self.literal(&mut draft, "operand0", DType::F32, u64::from(number.to_bits()));
+        let dst = self.like(&src);
+        draft.tile("dst", dst);
+        self.emit(draft);
+    }
+
+    /// Arithmetic on tiles that were filled.
+    fn constant_arithmetic(&mut self) {
+        self.counts.feature(Feature::ConstantOperand);
+        let (parts, elems) = self.shape();
+        let mut tiles = Vec::new();
+        for _ in 0..2 {
+            let at = self.allocate(Space::Sbuf, DType::F32, parts, elems, &[]);
+            self.fill(self.whole(at));
+            tiles.push(self.whole(at));
+        }
+        let mut draft = Draft::new(OpCode::TensorTensor);
+        let word = self.pick(&["add", "multiply", "subtract", "max"]);
+        self.word(&mut draft, "op", word);
+        for (role, tile) in ["lhs", "rhs"].into_iter().zip(tiles) {
+            draft.tile(role, tile);
+        }
+        self.write(&mut draft, "dst", parts, elems);
+        self.emit(draft);
+    }
+
+    /// `loop %k { matmult %p <- … {accumulate = unless_first(%k)} }`
+    fn accumulate_in_loop(&mut self) {
+        self.counts.feature(Feature::UnlessFirst);
+        let (m, n) = (self.pick(&[32, 64]), self.width(1).min(512));
+        let at = self.allocate(Space::Psum, DType::F32, m, n, &[]);
+        let sides: Vec<Tile> = [m, n]
+            .into_iter()
+            .map(|elems| {
+                self.source(Want {
+                    parts: 128,
+                    elems,
+                    spaces: SpaceSet::of(&[Space::Sbuf]),
+                    dtypes: bir_dialect::bir::space::DTypeSet::of(&[DType::Bf16]),
+                    aligned: true,
+                })
+            })
+            .collect();
+        self.unless_first_loop(at, sides);
+    }
+
+    /// Makes what is left at the end visible.
+    pub(super) fn outputs(&mut self) {
+        let mut made = 0;
+        let mut pool = self.pools[Space::Sbuf as usize].clone();
+        while made < OUTPUTS && !pool.is_empty() {
+            let n = self.random.below(pool.len() as u64) as usize;
+            let at = pool.swap_remove(n);
+            let tile = self.whole(at);
+            self.save_output(tile);
+            made += 1;
+        }
+        if let Some(&at) = self.pools[Space::Psum as usize].last() {
+            let tile = self.whole(at);
+            let to = self.like(&tile);
+            let copied = self.copy_to(&tile, to);
+            self.save_output(copied);
+            made += 1;
+        }
+        if made == 0 {
+            let at = self.allocate(Space::Sbuf, DType::F32, 1, 1, &[]);
+            self.fill(self.whole(at));
+            let tile = self.whole(at);
+            self.save_output(tile);
+        }
+    }
+
+    fn save_output(&mut self, tile: Tile) {
+        let port = self.port("output", tile.dtype, tile.parts, tile.elems);
+        let mut draft = Draft::new(OpCode::Save);
+        draft.tile("src", tile);
+        draft.tile("dst", self.whole(port));
+        self.emit(draft);
+    }
+}
