@@ -50,6 +50,8 @@ config.environment["PATH"] = os.pathsep.join([str(pathlib.Path(bir_opt).parent),
 config.substitutions += [
     ("%bir-opt", validating(bir_opt)),
     ("%bir-sim", str(pathlib.Path(bir_opt).with_name("bir-sim"))),
+    ("%bir-gen", str(pathlib.Path(bir_opt).with_name("bir-gen"))),
+    ("%bir-reduce", str(pathlib.Path(bir_opt).with_name("bir-reduce"))),
     ("%mlir-opt", f"{mlir_opt} --allow-unregistered-dialect"),
     ("%xdsl-opt", f"{xdsl_opt} --allow-unregistered-dialect"),
     ("%python", sys.executable),

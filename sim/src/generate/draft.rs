@@ -232,7 +232,10 @@ impl Generator<'_> {
     /// One numbering of loop indices for all operands.
     fn unify_indices(&mut self, tiles: &mut [(u8, Tile)]) -> SmallVec<[Value; 4]> {
         let mut values: SmallVec<[Value; 4]> = SmallVec::new();
-        for (_, tile) in tiles.iter_mut().filter(|(_, tile)| !tile.indices.is_empty()) {
+        for (_, tile) in tiles
+            .iter_mut()
+            .filter(|(_, tile)| !tile.indices.is_empty())
+        {
             let base = values.len() as u8;
             for term in &mut tile.access.terms {
                 term.index += base;

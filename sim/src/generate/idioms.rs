@@ -92,7 +92,13 @@ impl Generator<'_> {
         let from = self.float_tile();
         let first = self.like(&from);
         let first = self.copy_to(&from, first);
-        if self.chance(3) && from.access.pairs.iter().all(|p| p.step != 0 || p.count == 1) {
+        if self.chance(3)
+            && from
+                .access
+                .pairs
+                .iter()
+                .all(|p| p.step != 0 || p.count == 1)
+        {
             let at = from.location;
             let mut part = from.clone();
             part.location = at;
@@ -174,7 +180,12 @@ impl Generator<'_> {
         let mut draft = Draft::new(OpCode::TensorScalar);
         draft.tile("src", src.clone());
         self.word(&mut draft, "op0", word);
-        self.literal(&mut draft, "operand0", DType::F32, u64::from(number.to_bits()));
+        self.literal(
+            &mut draft,
+            "operand0",
+            DType::F32,
+            u64::from(number.to_bits()),
+        );
         let dst = self.like(&src);
         draft.tile("dst", dst);
         self.emit(draft);

@@ -110,8 +110,7 @@ impl Generator<'_> {
         let mut spaces = entry.spaces;
         let ports_taken = draft.inputs().any(|tile| tile.space == Space::Psum);
         if engine == Some(Engine::Pool) || !entry.writes() && ports_taken {
-            let left: SmallVec<[Space; 3]> =
-                spaces.iter().filter(|&s| s != Space::Psum).collect();
+            let left: SmallVec<[Space; 3]> = spaces.iter().filter(|&s| s != Space::Psum).collect();
             spaces = SpaceSet::of(&left);
         }
         Want {
@@ -212,12 +211,7 @@ impl Generator<'_> {
     }
 
     /// A destination that may be the source in `like` itself, by the same access.
-    pub(super) fn write_or_in_place(
-        &mut self,
-        draft: &mut Draft,
-        role: &str,
-        like: &Tile,
-    ) -> Tile {
+    pub(super) fn write_or_in_place(&mut self, draft: &mut Draft, role: &str, like: &Tile) -> Tile {
         let want = self.want(draft, role, like.parts, like.elems);
         let only_source = draft
             .tiles()
@@ -228,7 +222,11 @@ impl Generator<'_> {
             && want.spaces.has(like.space)
             && want.dtypes.has(like.dtype)
             && self.locations[like.location].writable
-            && like.access.pairs.iter().all(|pair| pair.step != 0 || pair.count == 1);
+            && like
+                .access
+                .pairs
+                .iter()
+                .all(|pair| pair.step != 0 || pair.count == 1);
         if fits && self.uses(Feature::InPlace, 8) {
             draft.tile(role, like.clone());
             return like.clone();
@@ -305,7 +303,7 @@ impl Generator<'_> {
         } else {
             (1, want.parts * want.elems)
         };
-        if parts > loc_parts {
+        if parts > loc_parts || parts < loc_parts && !self.may(Feature::PartialWindow) {
             return None;
         }
         let (dtype, room) = self.view(at, want.dtypes)?;
@@ -430,7 +428,9 @@ impl Generator<'_> {
             if writes || !self.may(Feature::Broadcast) {
                 return None;
             }
-            let inner = (1..=room.min(64)).rev().find(|n| elems.is_multiple_of(*n))?;
+            let inner = (1..=room.min(64))
+                .rev()
+                .find(|n| elems.is_multiple_of(*n))?;
             if elems / inner > 60_000 {
                 return None;
             }
@@ -676,13 +676,7 @@ impl Generator<'_> {
     }
 
     /// An address for an internal location.
-    fn place(
-        &mut self,
-        space: Space,
-        dtype: DType,
-        parts: u64,
-        bytes: u64,
-    ) -> Option<Placement> {
+    fn place(&mut self, space: Space, dtype: DType, parts: u64, bytes: u64) -> Option<Placement> {
         if !self.may(Feature::Placed) || !self.chance(4) {
             return None;
         }
@@ -796,7 +790,9 @@ impl Generator<'_> {
         let same_size: SmallVec<[DType; 16]> = NUMERIC
             .iter()
             .filter(|other| other.size_bytes() == dtype.size_bytes())
-            .filter(|other| bits_may_be_written(*other, dtype) && bits_may_be_written(dtype, *other))
+            .filter(|other| {
+                bits_may_be_written(*other, dtype) && bits_may_be_written(dtype, *other)
+            })
             .collect();
         let other = if same_size.is_empty() || self.chance(2) {
             dtype
@@ -805,7 +801,8 @@ impl Generator<'_> {
         };
         let symbol = self.ir.ctx.symbol(name);
         let key = self.ir.ctx.str("must_alias");
-        let shape: SmallVec<[u64; 4]> = std::iter::once(parts).chain(dims.iter().copied()).collect();
+        let shape: SmallVec<[u64; 4]> =
+            std::iter::once(parts).chain(dims.iter().copied()).collect();
         let partner = self.declare_location(Space::Sbuf, other, &shape, &[(key, symbol)]);
         self.locations[at].aliased = true;
         self.locations.push(Location {

@@ -155,9 +155,7 @@ impl<'c> Workload<'c> {
     fn port(&mut self, kind: &str, dtype: DType, shape: &[u64]) -> Value {
         let kind = self.g.ir.ctx.string(kind);
         let attrs = [(names::KIND, kind)];
-        let value = self
-            .g
-            .declare_location(Space::Dram, dtype, shape, &attrs);
+        let value = self.g.declare_location(Space::Dram, dtype, shape, &attrs);
         let number = self.g.storages as usize;
         self.g.storages += 1;
         self.g.name(value, 'd', number);
@@ -306,11 +304,7 @@ impl<'c> Workload<'c> {
                 let old = window.remove(0);
                 let was_wide = n >= ALIVE as u64 && (n - ALIVE as u64) % 71 == 70;
                 let read = if was_wide { halves[0] } else { Annot::UNIT };
-                let uses = [
-                    ("dst", t, first),
-                    ("lhs", t, first),
-                    ("rhs", old, read),
-                ];
+                let uses = [("dst", t, first), ("lhs", t, first), ("rhs", old, read)];
                 self.op(OpCode::TensorTensor, self.dicts.add, &uses);
                 self.op(OpCode::TensorTensor, self.dicts.add, &uses);
                 if n % 16 == 0 {

@@ -49,7 +49,9 @@ fn freeze_one(ir: &mut Ir, alloc: Op, value: Value) -> bool {
     writers.dedup();
     writers.retain(|&op| writes(ir, op, value));
     // One fill at the start is what is left in the end.
-    if writers.is_empty() || writers.len() == 1 && OpCode::of(ir, writers[0]) == Some(OpCode::Memset) {
+    if writers.is_empty()
+        || writers.len() == 1 && OpCode::of(ir, writers[0]) == Some(OpCode::Memset)
+    {
         return false;
     }
     let Some(space) = MemType::get(&ir.ctx, ir.value_type(value)).map(|mem| mem.space) else {
@@ -87,7 +89,8 @@ pub(super) fn drop_unused(reducer: &mut Reducer<'_>) -> bool {
         .into_iter()
         .filter(|&op| {
             let ir = &reducer.best;
-            ir.result(op).is_some_and(|value| ir.first_use(value).is_none())
+            ir.result(op)
+                .is_some_and(|value| ir.first_use(value).is_none())
         })
         .collect();
     if unused.is_empty() {
@@ -95,9 +98,9 @@ pub(super) fn drop_unused(reducer: &mut Reducer<'_>) -> bool {
     }
     let all = reducer.attempt(|ir| unused.iter().fold(false, |any, &op| ir.erase(op) | any));
     // One of them may be named by another, or be an output.
-    all || unused.iter().fold(false, |any, &op| {
-        reducer.attempt(|ir| ir.erase(op)) | any
-    })
+    all || unused
+        .iter()
+        .fold(false, |any, &op| reducer.attempt(|ir| ir.erase(op)) | any)
 }
 
 /// Lets one location stand for another of its type.

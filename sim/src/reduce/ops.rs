@@ -49,13 +49,23 @@ pub(super) fn drop_runs(reducer: &mut Reducer<'_>) -> bool {
             end = start;
         }
         ops.retain(|&op| reducer.is_there(op));
-        length = if length == 1 { 0 } else { length.div_ceil(2).min(ops.len()) };
+        length = if length == 1 {
+            0
+        } else {
+            length.div_ceil(2).min(ops.len())
+        };
     }
     progress
 }
 
 /// A fill of memory an operand writes, before `at`; whether there can be one.
-pub(super) fn fill_before(ir: &mut Ir, cursor: Cursor, value: Value, annot: Annot, indices: &[Value]) -> bool {
+pub(super) fn fill_before(
+    ir: &mut Ir,
+    cursor: Cursor,
+    value: Value,
+    annot: Annot,
+    indices: &[Value],
+) -> bool {
     let Some(mem) = MemType::get(&ir.ctx, ir.value_type(value)) else {
         return false;
     };

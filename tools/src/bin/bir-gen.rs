@@ -50,7 +50,13 @@ struct Args {
     ops: Vec<OpCode>,
 
     /// File to write; `-` is standard output
-    #[arg(short, long, default_value = "-", value_name = "FILE", help_heading = "Output")]
+    #[arg(
+        short,
+        long,
+        default_value = "-",
+        value_name = "FILE",
+        help_heading = "Output"
+    )]
     output: String,
 
     /// Print the generic form
@@ -88,10 +94,12 @@ fn shape(name: &str) -> Result<Shape, String> {
     if name == "random" {
         return Ok(Shape::Random);
     }
-    Profile::from_name(name).map(Shape::Workload).ok_or_else(|| {
-        let known = Profile::ALL.iter().map(|profile| profile.name());
-        unknown("workload", name, known.chain(["random"]))
-    })
+    Profile::from_name(name)
+        .map(Shape::Workload)
+        .ok_or_else(|| {
+            let known = Profile::ALL.iter().map(|profile| profile.name());
+            unknown("workload", name, known.chain(["random"]))
+        })
 }
 
 fn target(name: &str) -> Result<Target, String> {
@@ -189,7 +197,9 @@ fn list() -> String {
 fn report(counts: &Counts) -> String {
     let mut text = format!("instructions {}\n", counts.instructions());
     let ops = counts.by_op().map(|(op, count)| (op.def().name, count));
-    let dtypes = counts.by_dtype().map(|(dtype, count)| (dtype.name(), count));
+    let dtypes = counts
+        .by_dtype()
+        .map(|(dtype, count)| (dtype.name(), count));
     let features = counts
         .by_feature()
         .map(|(feature, count)| (feature.name(), count));

@@ -50,7 +50,13 @@ pub(super) fn all_to_all(g: &mut Generator<'_>) {
 }
 
 pub(super) fn collective_permute_implicit(g: &mut Generator<'_>) {
-    one_to_one(g, OpCode::CollectivePermuteImplicit, false, "dsts", &["srcs"]);
+    one_to_one(
+        g,
+        OpCode::CollectivePermuteImplicit,
+        false,
+        "dsts",
+        &["srcs"],
+    );
 }
 
 pub(super) fn collective_permute_implicit_reduce(g: &mut Generator<'_>) {
@@ -123,7 +129,9 @@ impl Generator<'_> {
             part.defines = false;
             part.access.offset = column as i64;
             part.access.pairs.clear();
-            part.access.pairs.push(bir_dialect::bir::access::Pair { step: 1, count: 1 });
+            part.access
+                .pairs
+                .push(bir_dialect::bir::access::Pair { step: 1, count: 1 });
             part.elems = 1;
             self.fill_with(part, value);
         }

@@ -124,6 +124,9 @@ pub(super) fn activate2(g: &mut Generator<'_>) {
 
 /// An activation that resets the accumulator, and the read-out.
 pub(super) fn read_activation_accumulator(g: &mut Generator<'_>) {
+    if !g.may(Feature::Accumulator) {
+        return activation(g);
+    }
     let elems = g.width(1);
     // Accumulators belong to partitions: both instructions name all of them.
     let mut draft = Draft::new(OpCode::Activation);
@@ -149,13 +152,17 @@ pub(super) fn tensor_tensor(g: &mut Generator<'_>) {
             let word = g.pick(BITWISE);
             g.word(&mut draft, "op", word);
         }
-        1 => {
+        1 if g.may(Feature::Engine) => {
             // Exact on the pool engine.
             g.on(&mut draft, Engine::Pool);
-            let word = g.pick(&["add", "subtract", "multiply", "max", "min", "less", "mod_int"]);
+            let word = g.pick(&[
+                "add", "subtract", "multiply", "max", "min", "less", "mod_int",
+            ]);
             g.word(&mut draft, "op", word);
             for role in ["lhs", "rhs", "dst"] {
-                let want = g.want(&draft, role, parts, elems).of(&[DType::I32, DType::U32]);
+                let want = g
+                    .want(&draft, role, parts, elems)
+                    .of(&[DType::I32, DType::U32]);
                 if role == "dst" {
                     g.write_as(&mut draft, role, want);
                 } else {
@@ -163,7 +170,7 @@ pub(super) fn tensor_tensor(g: &mut Generator<'_>) {
                 }
             }
         }
-        2 => {
+        2 if g.may(Feature::Engine) => {
             g.on(&mut draft, Engine::Pool);
             g.word(&mut draft, "op", "power");
             g.read(&mut draft, "lhs", parts, elems);
@@ -250,7 +257,7 @@ pub(super) fn tensor_scalar(g: &mut Generator<'_>) {
             let bits = g.random.below(8);
             g.literal(&mut draft, "operand0", dtype, bits);
         }
-        1 if g.target > Target::Trn1 => {
+        1 if g.target > Target::Trn1 && g.may(Feature::Engine) => {
             g.on(&mut draft, Engine::Act);
             let src = g.unary(&mut draft);
             g.word(&mut draft, "op0", "multiply");
@@ -261,7 +268,7 @@ pub(super) fn tensor_scalar(g: &mut Generator<'_>) {
             }
             g.write_or_in_place(&mut draft, "dst", &src);
         }
-        2 => {
+        2 if g.may(Feature::Engine) => {
             g.on(&mut draft, Engine::Pool);
             let src = g.unary(&mut draft);
             if g.chance(2) {

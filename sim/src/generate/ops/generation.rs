@@ -6,6 +6,7 @@ use bir_dialect::bir::space::{DTypeSet, Engine, Space, Target};
 
 use super::super::Generator;
 use super::super::draft::Draft;
+use super::super::features::Feature;
 
 pub(super) fn local_gather(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::LocalGather);
@@ -26,9 +27,7 @@ pub(super) fn local_gather(g: &mut Generator<'_>) {
     if width != 1 {
         g.int(&mut draft, "width", width as i64);
     }
-    let want = g
-        .want(&draft, "dst", parts, count * width)
-        .of(&[src.dtype]);
+    let want = g.want(&draft, "dst", parts, count * width).of(&[src.dtype]);
     g.write_as(&mut draft, "dst", want);
     g.emit(draft);
 }
@@ -70,7 +69,7 @@ pub(super) fn nonzero_with_count(g: &mut Generator<'_>) {
 
 /// The default engine, or the pool engine where it has the op.
 fn rng_engine(g: &mut Generator<'_>, draft: &mut Draft) {
-    if g.target > Target::Trn1 && g.chance(3) {
+    if g.target > Target::Trn1 && g.may(Feature::Engine) && g.chance(3) {
         g.on(draft, Engine::Pool);
     }
 }
@@ -86,7 +85,12 @@ pub(super) fn rng(g: &mut Generator<'_>) {
 pub(super) fn rand2(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::Rand2);
     let (parts, elems) = g.shape();
-    g.literal(&mut draft, "low", DType::F32, u64::from((-1.0f32).to_bits()));
+    g.literal(
+        &mut draft,
+        "low",
+        DType::F32,
+        u64::from((-1.0f32).to_bits()),
+    );
     let high = g.pick(&[1.0f32, 0.5, 3.0]);
     g.literal(&mut draft, "high", DType::F32, u64::from(high.to_bits()));
     g.write(&mut draft, "dst", parts, elems);
@@ -101,7 +105,7 @@ pub(super) fn set_rng_seed(g: &mut Generator<'_>) {
 
 /// Words of random state an engine has.
 fn state_words(g: &mut Generator<'_>, draft: &mut Draft) -> u64 {
-    if g.target == Target::Trn3 && g.chance(2) {
+    if g.target == Target::Trn3 && g.may(Feature::Engine) && g.chance(2) {
         g.on(draft, Engine::Dve);
         24
     } else {
@@ -119,9 +123,7 @@ pub(super) fn rand_set_state(g: &mut Generator<'_>) {
 pub(super) fn rand_get_state(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::RandGetState);
     let words = state_words(g, &mut draft);
-    let want = g
-        .want(&draft, "dst", 128, words)
-        .within(&[Space::Sbuf]);
+    let want = g.want(&draft, "dst", 128, words).within(&[Space::Sbuf]);
     g.write_as(&mut draft, "dst", want);
     g.emit(draft);
 }

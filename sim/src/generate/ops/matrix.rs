@@ -91,12 +91,7 @@ fn quantised(g: &mut Generator<'_>) -> (Tile, Tile) {
     quantise_into(g, draft, parts, elems / 4)
 }
 
-fn quantise_into(
-    g: &mut Generator<'_>,
-    mut draft: Draft,
-    parts: u64,
-    elems: u64,
-) -> (Tile, Tile) {
+fn quantise_into(g: &mut Generator<'_>, mut draft: Draft, parts: u64, elems: u64) -> (Tile, Tile) {
     let dtype = g.pick(&[DType::F8E4M3FNx4, DType::F8E5M2x4]);
     let data = g.allocate(Space::Sbuf, dtype, parts, elems, &[]);
     draft.tile("dst", g.whole(data));

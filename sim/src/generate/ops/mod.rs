@@ -14,9 +14,9 @@ use bir_dialect::bir::num::{DType, DTypeClass, from_f64};
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::space::{DTypeSet, Space, Target};
 
-use super::{Config, Generator};
 use super::draft::{Draft, Tile};
 use super::features::Feature;
+use super::{Config, Generator};
 
 /// How an op is generated.
 pub(super) struct Emitter {
@@ -35,30 +35,66 @@ static EMITTERS: &[Emitter] = &[
     emitter(OpCode::Iota, 2, movement::iota),
     emitter(OpCode::TensorCopy, 6, movement::tensor_copy),
     emitter(OpCode::GenericCopy, 2, movement::generic_copy),
-    emitter(OpCode::TensorCopyDynamicSrc, 1, movement::tensor_copy_dynamic_src),
-    emitter(OpCode::TensorCopyDynamicDst, 1, movement::tensor_copy_dynamic_dst),
+    emitter(
+        OpCode::TensorCopyDynamicSrc,
+        1,
+        movement::tensor_copy_dynamic_src,
+    ),
+    emitter(
+        OpCode::TensorCopyDynamicDst,
+        1,
+        movement::tensor_copy_dynamic_dst,
+    ),
     emitter(OpCode::StreamShuffle, 1, movement::stream_shuffle),
-    emitter(OpCode::PermuteImplicitReduceAdd, 1, movement::permute_implicit_reduce_add),
+    emitter(
+        OpCode::PermuteImplicitReduceAdd,
+        1,
+        movement::permute_implicit_reduce_add,
+    ),
     emitter(OpCode::TensorGather, 1, movement::tensor_gather),
     emitter(OpCode::TensorScatter, 1, movement::tensor_scatter),
     emitter(OpCode::Transpose, 2, movement::transpose),
     emitter(OpCode::Activation, 8, elementwise::activation),
     emitter(OpCode::ActivationReduce, 2, elementwise::activation_reduce),
     emitter(OpCode::Activate2, 2, elementwise::activate2),
-    emitter(OpCode::ReadActivationAccumulator, 1, elementwise::read_activation_accumulator),
+    emitter(
+        OpCode::ReadActivationAccumulator,
+        1,
+        elementwise::read_activation_accumulator,
+    ),
     emitter(OpCode::TensorTensor, 10, elementwise::tensor_tensor),
     emitter(OpCode::TensorScalar, 8, elementwise::tensor_scalar),
     emitter(OpCode::TensorScalarPtr, 2, elementwise::tensor_scalar_ptr),
-    emitter(OpCode::TensorScalarCache, 1, elementwise::tensor_scalar_cache),
+    emitter(
+        OpCode::TensorScalarCache,
+        1,
+        elementwise::tensor_scalar_cache,
+    ),
     emitter(OpCode::TensorScalarAddr, 1, elementwise::tensor_scalar_addr),
-    emitter(OpCode::ScalarTensorTensor, 3, elementwise::scalar_tensor_tensor),
+    emitter(
+        OpCode::ScalarTensorTensor,
+        3,
+        elementwise::scalar_tensor_tensor,
+    ),
     emitter(OpCode::Reciprocal, 2, elementwise::reciprocal),
     emitter(OpCode::Exponential, 2, elementwise::exponential),
     emitter(OpCode::Dropout, 1, elementwise::dropout),
     emitter(OpCode::TensorReduce, 4, reductions::tensor_reduce),
-    emitter(OpCode::TensorPartitionReduce, 1, reductions::tensor_partition_reduce),
-    emitter(OpCode::TensorScalarReduce, 2, reductions::tensor_scalar_reduce),
-    emitter(OpCode::TensorScalarCumulative, 1, reductions::tensor_scalar_cumulative),
+    emitter(
+        OpCode::TensorPartitionReduce,
+        1,
+        reductions::tensor_partition_reduce,
+    ),
+    emitter(
+        OpCode::TensorScalarReduce,
+        2,
+        reductions::tensor_scalar_reduce,
+    ),
+    emitter(
+        OpCode::TensorScalarCumulative,
+        1,
+        reductions::tensor_scalar_cumulative,
+    ),
     emitter(OpCode::TensorTensorScan, 2, reductions::tensor_tensor_scan),
     emitter(OpCode::BnStats, 1, reductions::bn_stats),
     emitter(OpCode::BnAggr, 1, reductions::bn_aggr),
@@ -98,9 +134,21 @@ static EMITTERS: &[Emitter] = &[
     emitter(OpCode::ReduceScatter, 1, collectives::reduce_scatter),
     emitter(OpCode::AllToAll, 1, collectives::all_to_all),
     emitter(OpCode::AllToAllV, 1, collectives::all_to_all_v),
-    emitter(OpCode::CollectivePermute, 1, collectives::collective_permute),
-    emitter(OpCode::CollectivePermuteImplicit, 1, collectives::collective_permute_implicit),
-    emitter(OpCode::CollectivePermuteImplicitReduce, 1, collectives::collective_permute_implicit_reduce),
+    emitter(
+        OpCode::CollectivePermute,
+        1,
+        collectives::collective_permute,
+    ),
+    emitter(
+        OpCode::CollectivePermuteImplicit,
+        1,
+        collectives::collective_permute_implicit,
+    ),
+    emitter(
+        OpCode::CollectivePermuteImplicitReduce,
+        1,
+        collectives::collective_permute_implicit_reduce,
+    ),
     emitter(OpCode::RankId, 1, collectives::rank_id),
     emitter(OpCode::ProcessingRankId, 1, collectives::processing_rank_id),
     emitter(OpCode::CoreId, 1, collectives::core_id),
@@ -109,7 +157,11 @@ static EMITTERS: &[Emitter] = &[
     emitter(OpCode::RegisterMove, 1, control::register_move),
     emitter(OpCode::RegisterAlu, 2, control::register_alu),
     emitter(OpCode::EventSemaphore, 1, control::event_semaphore),
-    emitter(OpCode::SemaphoreRangeClear, 1, control::semaphore_range_clear),
+    emitter(
+        OpCode::SemaphoreRangeClear,
+        1,
+        control::semaphore_range_clear,
+    ),
     emitter(OpCode::AllEngineBarrier, 1, control::all_engine_barrier),
     emitter(OpCode::Drain, 1, control::drain),
     emitter(OpCode::Nop, 1, control::nop),
@@ -117,7 +169,11 @@ static EMITTERS: &[Emitter] = &[
     emitter(OpCode::DmaTrigger, 1, control::dma_trigger),
     emitter(OpCode::SetOrderingMode, 1, control::set_ordering_mode),
     emitter(OpCode::ModifyPoolConfig, 1, control::modify_pool_config),
-    emitter(OpCode::LoadActivationTable, 1, control::load_activation_table),
+    emitter(
+        OpCode::LoadActivationTable,
+        1,
+        control::load_activation_table,
+    ),
     emitter(OpCode::DevicePrint, 1, control::device_print),
 ];
 
@@ -209,7 +265,7 @@ impl Generator<'_> {
         let dtypes: Vec<DType> = dtypes.iter().collect();
         let dtype = self.pick(&dtypes);
         let at = self.allocate(Space::Sbuf, dtype, parts, elems, &[]);
-        let per_row = u64::from(end > parts);
+        let per_row = u64::from(end >= parts);
         let room = end - 1 - per_row * (parts - 1).min(end - 1);
         let per_column = u64::from(elems > 1 && room >= elems - 1);
         let most = per_row * (parts - 1) + per_column * (elems - 1);
@@ -277,13 +333,7 @@ const BITWISE: &[&str] = &[
     "right_shift",
 ];
 
-const COMPARE: &[&str] = &[
-    "equal",
-    "greater",
-    "greater_equal",
-    "less",
-    "less_equal",
-];
+const COMPARE: &[&str] = &["equal", "greater", "greater_equal", "less", "less_equal"];
 
 #[cfg(test)]
 mod tests {

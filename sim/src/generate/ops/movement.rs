@@ -7,6 +7,7 @@ use bir_dialect::bir::space::{DTypeSet, Engine, Space, Target};
 
 use super::super::Generator;
 use super::super::draft::{Draft, Tile};
+use super::super::features::Feature;
 use super::super::locations::Want;
 
 impl Generator<'_> {
@@ -20,7 +21,7 @@ impl Generator<'_> {
     /// `memset` of a tile with a number.
     pub(in super::super) fn fill_with(&mut self, tile: Tile, bits: u64) {
         let mut draft = Draft::new(OpCode::Memset);
-        if tile.space == Space::Sbuf && self.chance(4) {
+        if tile.space == Space::Sbuf && self.may(Feature::Engine) && self.chance(4) {
             self.on(&mut draft, Engine::Pool);
         }
         let dtype = tile.dtype;
@@ -63,6 +64,7 @@ impl Generator<'_> {
 
 fn engine_for_copy(g: &mut Generator<'_>, draft: &mut Draft) {
     match g.random.below(6) {
+        _ if !g.may(Feature::Engine) => {}
         0 => g.on(draft, Engine::Pool),
         1 if g.target > Target::Trn1 => g.on(draft, Engine::Act),
         _ => {}
@@ -227,7 +229,7 @@ pub(super) fn tensor_scatter(g: &mut Generator<'_>) {
 
 pub(super) fn transpose(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::Transpose);
-    let on_dve = g.chance(2);
+    let on_dve = g.may(Feature::Engine) && g.chance(2);
     if on_dve {
         g.on(&mut draft, Engine::Dve);
     }
@@ -236,7 +238,9 @@ pub(super) fn transpose(g: &mut Generator<'_>) {
     let elems = g.pick(&[1, 8, 32, most.min(g.config.max_elements.max(1))]);
     let mut want = g.want(&draft, "src", parts, elems);
     if !on_dve {
-        want = want.within(&[Space::Sbuf]).of(&[DType::F32, DType::Bf16, DType::F16]);
+        want = want
+            .within(&[Space::Sbuf])
+            .of(&[DType::F32, DType::Bf16, DType::F16]);
     }
     let src = g.read_as(&mut draft, "src", want);
     let mut want = g.want(&draft, "dst", elems, parts).of(&[src.dtype]);
