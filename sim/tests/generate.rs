@@ -24,7 +24,7 @@ fn config(seed: u64) -> Config {
     };
     // The index answers for functions with branches, and does not know yet that some locations
     // written in pieces are whole.
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         config.without.insert(Feature::Branch);
     } else {
         config.without.insert(Feature::LoopDefinition);

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::draft::{Draft, Tile};
 use super::features::Feature;
-use super::locations::Want;
+use super::tiles::Want;
 use super::{Config, Generator, Index, Register};
 use crate::random::Random;
 

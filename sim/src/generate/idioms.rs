@@ -7,7 +7,7 @@ use bir_dialect::bir::space::{Space, SpaceSet};
 use super::Generator;
 use super::draft::{Draft, Tile};
 use super::features::Feature;
-use super::locations::Want;
+use super::tiles::Want;
 
 /// Outputs of a program, at most.
 const OUTPUTS: usize = 8;

@@ -17,6 +17,7 @@
 //! `tensor_scatter` have them as ops); data that ends a run, such as an index outside a table
 //! without `oob = skip`; files beside the `.bir`.
 
+mod definitions;
 mod draft;
 mod features;
 mod flow;
@@ -24,6 +25,7 @@ mod idioms;
 mod locations;
 mod ops;
 mod profiles;
+mod tiles;
 
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;

@@ -314,7 +314,7 @@ impl<'c> Workload<'c> {
             }
         }
         if let Some(&last) = window.last() {
-            let part = if locations % 71 == 0 {
+            let part = if locations.is_multiple_of(71) {
                 self.columns(0, 1, WIDTH)
             } else {
                 Annot::UNIT

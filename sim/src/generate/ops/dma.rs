@@ -7,7 +7,7 @@ use bir_dialect::bir::space::{DTypeSet, Space, Target};
 
 use super::super::Generator;
 use super::super::draft::{Draft, Tile};
-use super::super::locations::Want;
+use super::super::tiles::Want;
 
 /// Attributes DMA instructions have in common.
 fn queue(g: &mut Generator<'_>, draft: &mut Draft) {

@@ -8,7 +8,7 @@ use bir_dialect::bir::space::{DTypeSet, Engine, Space, Target};
 use super::super::Generator;
 use super::super::draft::{Draft, Tile};
 use super::super::features::Feature;
-use super::super::locations::Want;
+use super::super::tiles::Want;
 
 impl Generator<'_> {
     /// `memset` of a tile.

@@ -1,0 +1,548 @@
+//! Parts of locations as operands.
+
+use bir_dialect::bir::access::{Access, Pair, Target as TermTarget, Window};
+use bir_dialect::bir::num::DType;
+use bir_dialect::bir::space::{DTypeSet, Engine, Space, SpaceSet};
+use bir_dialect::bir::types::MemType;
+use smallvec::SmallVec;
+
+use super::Generator;
+use super::draft::{Draft, Tile};
+use super::features::Feature;
+
+/// What an operand must be.
+#[derive(Clone, Copy)]
+pub(super) struct Want {
+    pub(super) parts: u64,
+    pub(super) elems: u64,
+    pub(super) spaces: SpaceSet,
+    pub(super) dtypes: DTypeSet,
+    /// Partition windows start where engines can start.
+    pub(super) aligned: bool,
+}
+
+impl Want {
+    pub(super) fn of(mut self, dtypes: &[DType]) -> Want {
+        self.dtypes = DTypeSet::of(dtypes);
+        self
+    }
+
+    pub(super) fn within(mut self, spaces: &[Space]) -> Want {
+        self.spaces = SpaceSet::of(spaces);
+        self
+    }
+}
+
+/// How elements are visited.
+struct Visit {
+    offset: i64,
+    pairs: SmallVec<[Pair; 5]>,
+    /// Smallest and largest element.
+    span: (i64, i64),
+}
+
+/// Partitions tiles often have.
+const PARTS: &[u64] = &[128, 128, 64, 32, 16, 1, 96, 100, 48, 7];
+
+impl Generator<'_> {
+    /// What the op table says of a role.
+    pub(super) fn want(&self, draft: &Draft, role: &str, parts: u64, elems: u64) -> Want {
+        let Some(entry) = draft
+            .def
+            .find_role(role)
+            .map(|role| &draft.def.operands[role])
+        else {
+            debug_assert!(false, "{} has no role {role}", draft.def.name);
+            return Want {
+                parts,
+                elems,
+                spaces: SpaceSet::EMPTY,
+                dtypes: DTypeSet::EMPTY,
+                aligned: true,
+            };
+        };
+        let engine = draft.engine.or(draft
+            .def
+            .engines
+            .map(|engines| engines.default_on(self.target)));
+        let mut spaces = entry.spaces;
+        let ports_taken = draft.inputs().any(|tile| tile.space == Space::Psum);
+        if engine == Some(Engine::Pool) || !entry.writes() && ports_taken {
+            let left: SmallVec<[Space; 3]> = spaces.iter().filter(|&s| s != Space::Psum).collect();
+            spaces = SpaceSet::of(&left);
+        }
+        Want {
+            parts,
+            elems,
+            spaces,
+            dtypes: entry.dtypes,
+            aligned: !entry.any_partitions && engine != Some(Engine::Dma),
+        }
+    }
+
+    /// A shape: partitions, and elements per partition.
+    pub(super) fn shape(&mut self) -> (u64, u64) {
+        if self.chance(2)
+            && let Some(&at) = self.random_of(Space::Sbuf)
+        {
+            let location = &self.locations[at];
+            let (parts, elems) = (location.parts, location.elems());
+            if elems <= self.config.max_elements {
+                return (parts, elems);
+            }
+        }
+        let parts = self.pick(PARTS);
+        (parts, self.width(1))
+    }
+
+    /// Elements per partition, a multiple of `unit`.
+    pub(super) fn width(&mut self, unit: u64) -> u64 {
+        let most = (self.config.max_elements / unit).max(1);
+        let n = match self.random.below(4) {
+            0 => most.next_power_of_two() >> self.random.below(3),
+            _ => self.between(1, most),
+        };
+        n.clamp(1, most) * unit
+    }
+
+    fn random_of(&mut self, space: Space) -> Option<&usize> {
+        let pool = &self.pools[space as usize];
+        if pool.is_empty() {
+            return None;
+        }
+        pool.get(self.random.below(pool.len() as u64) as usize)
+    }
+
+    /// A source: part of what is there, or something new.
+    pub(super) fn read(&mut self, draft: &mut Draft, role: &str, parts: u64, elems: u64) -> Tile {
+        let want = self.want(draft, role, parts, elems);
+        self.read_as(draft, role, want)
+    }
+
+    /// As [`read`](Self::read), with a narrower choice.
+    pub(super) fn read_as(&mut self, draft: &mut Draft, role: &str, want: Want) -> Tile {
+        let tile = self.source(want);
+        draft.tile(role, tile.clone());
+        tile
+    }
+
+    /// Something to read.
+    pub(super) fn source(&mut self, want: Want) -> Tile {
+        match self.existing(want, false, &[]) {
+            Some(tile) => tile,
+            None => self.defined(want),
+        }
+    }
+
+    /// A destination that overlaps no source: mostly new, so that much stays alive.
+    pub(super) fn write(&mut self, draft: &mut Draft, role: &str, parts: u64, elems: u64) -> Tile {
+        let want = self.want(draft, role, parts, elems);
+        self.write_as(draft, role, want)
+    }
+
+    /// As [`write`](Self::write), with a narrower choice.
+    pub(super) fn write_as(&mut self, draft: &mut Draft, role: &str, want: Want) -> Tile {
+        let tile = self.target_tile(draft, want);
+        draft.tile(role, tile.clone());
+        tile
+    }
+
+    fn target_tile(&mut self, draft: &Draft, want: Want) -> Tile {
+        let avoid: SmallVec<[u32; 6]> = draft.tiles().map(|tile| tile.storage).collect();
+        if !self.chance(3)
+            && let Some(tile) = self.existing(want, true, &avoid)
+        {
+            return tile;
+        }
+        self.undefined(want)
+    }
+
+    /// A destination that is also read: something written before, by no source of the draft.
+    pub(super) fn update(&mut self, draft: &mut Draft, role: &str, want: Want) -> Tile {
+        let avoid: SmallVec<[u32; 6]> = draft.tiles().map(|tile| tile.storage).collect();
+        let tile = match self.existing(want, true, &avoid) {
+            Some(tile) => tile,
+            None => self.defined(want),
+        };
+        draft.tile(role, tile.clone());
+        tile
+    }
+
+    /// A destination that may be the source in `like` itself, by the same access.
+    pub(super) fn write_or_in_place(&mut self, draft: &mut Draft, role: &str, like: &Tile) -> Tile {
+        let want = self.want(draft, role, like.parts, like.elems);
+        let only_source = draft
+            .tiles()
+            .filter(|tile| tile.storage == like.storage)
+            .count()
+            == 1;
+        let fits = only_source
+            && want.spaces.has(like.space)
+            && want.dtypes.has(like.dtype)
+            && self.locations[like.location].writable
+            && like
+                .access
+                .pairs
+                .iter()
+                .all(|pair| pair.step != 0 || pair.count == 1);
+        if fits && self.uses(Feature::InPlace, 8) {
+            draft.tile(role, like.clone());
+            return like.clone();
+        }
+        self.write_as(draft, role, want)
+    }
+
+    /// A part of a location in a pool.
+    fn existing(&mut self, want: Want, writes: bool, avoid: &[u32]) -> Option<Tile> {
+        let spaces: SmallVec<[Space; 3]> = want
+            .spaces
+            .iter()
+            .filter(|&space| !self.pools[space as usize].is_empty())
+            .collect();
+        if spaces.is_empty() {
+            return None;
+        }
+        for _ in 0..6 {
+            let space = self.pick(&spaces);
+            let Some(&at) = self.random_of(space) else {
+                continue;
+            };
+            let location = &self.locations[at];
+            if writes && !location.writable || avoid.contains(&location.storage) {
+                continue;
+            }
+            if let Some(tile) = self.part(at, want, writes) {
+                return Some(tile);
+            }
+        }
+        None
+    }
+
+    /// The dtype a location is accessed as, and the elements it then has.
+    fn view(&mut self, at: usize, dtypes: DTypeSet) -> Option<(DType, u64)> {
+        let location = &self.locations[at];
+        let (own, elems) = (location.dtype, location.elems());
+        let last = location.dims.last().copied().unwrap_or(1);
+        let reinterprets = self.may(Feature::Reinterpret);
+        if dtypes.has(own) && !(reinterprets && self.chance(10)) {
+            return Some((own, elems));
+        }
+        if !reinterprets {
+            return None;
+        }
+        let (size, own_size) = (last * u64::from(own.size_bytes()), own.size_bytes());
+        let fits: SmallVec<[DType; 20]> = dtypes
+            .iter()
+            .filter(|dtype| {
+                *dtype != own
+                    && size.is_multiple_of(u64::from(dtype.size_bytes()))
+                    && !matches!(dtype, DType::Bool | DType::Tf32)
+            })
+            .collect();
+        if fits.is_empty() {
+            return dtypes.has(own).then_some((own, elems));
+        }
+        let dtype = self.pick(&fits);
+        let elems = elems * u64::from(own_size) / u64::from(dtype.size_bytes());
+        Some((dtype, elems))
+    }
+
+    /// A part of one location, if it has one of that shape.
+    fn part(&mut self, at: usize, want: Want, writes: bool) -> Option<Tile> {
+        let location = &self.locations[at];
+        let on_chip = location.space != Space::Dram;
+        let (loc_parts, dims_are_whole) = (
+            location.parts,
+            want.parts == location.parts && want.elems == location.elems(),
+        );
+        // A tensor in DRAM has no partitions: all elements stand behind one another.
+        let (parts, elems) = if on_chip {
+            (want.parts, want.elems)
+        } else {
+            (1, want.parts * want.elems)
+        };
+        if parts > loc_parts || parts < loc_parts && !self.may(Feature::PartialWindow) {
+            return None;
+        }
+        let (dtype, room) = self.view(at, want.dtypes)?;
+        if writes && !bits_may_be_written(self.locations[at].dtype, dtype) {
+            return None;
+        }
+        let is_own = dtype == self.locations[at].dtype;
+        let fits_whole = is_own && (dims_are_whole || !on_chip && elems == room);
+        if fits_whole && !self.chance(4) {
+            return Some(self.whole(at));
+        }
+        let mut tile = self.whole(at);
+        tile.whole = false;
+        tile.dtype = dtype;
+        tile.elems = elems;
+        tile.parts = parts;
+        let Visit {
+            offset,
+            pairs,
+            span,
+        } = self.pairs(room, elems, writes)?;
+        let mut access = Access {
+            dtype,
+            recast: !is_own,
+            window: None,
+            offset,
+            pairs,
+            terms: SmallVec::new(),
+        };
+        if on_chip {
+            let base = self.locations[at].base;
+            let start = self.window_start(loc_parts, base, parts, want.aligned);
+            access.window = Some(Window {
+                start: start as i64,
+                count: parts,
+            });
+            if parts < loc_parts {
+                self.counts.feature(Feature::PartialWindow);
+            }
+        }
+        let whole = self.whole_access(at);
+        if access == whole {
+            return Some(self.whole(at));
+        }
+        tile.access = access;
+        self.follow_index(&mut tile, room, span);
+        if !is_own {
+            self.counts.feature(Feature::Reinterpret);
+        }
+        Some(tile)
+    }
+
+    /// Lets the offset, or the window, of an access follow a loop around it.
+    fn follow_index(&mut self, tile: &mut Tile, room: u64, span: (i64, i64)) {
+        if self.loops.is_empty() {
+            return;
+        }
+        let index = {
+            let n = self.random.below(self.loops.len() as u64);
+            self.loops[n as usize]
+        };
+        if index.low < 0 {
+            return;
+        }
+        let (start, count) = tile
+            .access
+            .window
+            .map_or((0, 0), |window| (window.start, window.count as i64));
+        let parts = self.locations[tile.location].parts as i64;
+        let base = self.locations[tile.location].base as i64;
+        // A window may only step from one legal start to the next.
+        if count > 0
+            && count <= 32
+            && base + start + 32 * index.high + count <= 128
+            && start + 32 * index.high + count <= parts
+            && (base + start) % 32 == 0
+            && self.uses(Feature::IndexPartition, 2)
+        {
+            tile.access.add_term(TermTarget::Partition, 0, 32);
+            tile.indices.push(index.value);
+            return;
+        }
+        let slack = room as i64 - 1 - span.1;
+        if index.high == 0 || slack < index.high {
+            return;
+        }
+        if self.uses(Feature::IndexOffset, 2) {
+            let most = (slack / index.high).min(64);
+            let coef = self.between(1, most as u64) as i64;
+            tile.access.add_term(TermTarget::Offset, 0, coef);
+            tile.indices.push(index.value);
+        }
+    }
+
+    /// Where a window of `parts` partitions starts in a location of `room`.
+    fn window_start(&mut self, room: u64, base: u64, parts: u64, aligned: bool) -> u64 {
+        if !aligned {
+            return self.between(0, room - parts);
+        }
+        let step = match parts {
+            0..=32 => 32,
+            33..=64 => 64,
+            _ => return 0,
+        };
+        let starts: SmallVec<[u64; 4]> = (0..4)
+            .map(|k| k * step)
+            .filter(|start| start + parts <= room && (base + start).is_multiple_of(step))
+            .filter(|start| base + start + parts <= 128)
+            .collect();
+        if starts.is_empty() {
+            return 0;
+        }
+        self.pick(&starts)
+    }
+
+    /// Pairs that visit `elems` of `room` elements.
+    fn pairs(&mut self, room: u64, elems: u64, writes: bool) -> Option<Visit> {
+        let pair = |step: i64, count: u64| Pair { step, count };
+        if elems > room {
+            // Only repetition makes more of it.
+            if writes || !self.may(Feature::Broadcast) {
+                return None;
+            }
+            let inner = (1..=room.min(64))
+                .rev()
+                .find(|n| elems.is_multiple_of(*n))?;
+            if elems / inner > 60_000 {
+                return None;
+            }
+            self.counts.feature(Feature::Broadcast);
+            let offset = self.between(0, room - inner) as i64;
+            let pairs = SmallVec::from_slice(&[pair(0, elems / inner), pair(1, inner)]);
+            return Some(Visit {
+                offset,
+                pairs,
+                span: (offset, offset + inner as i64 - 1),
+            });
+        }
+        if elems > 60_000 {
+            return None;
+        }
+        let slack = room - elems;
+        let divisor = self.divisor(elems);
+        let (pairs, length): (SmallVec<[Pair; 5]>, u64) = match self.random.below(8) {
+            0 if elems > 1 && slack >= elems - 1 && self.may(Feature::Strided) => {
+                let most = ((room - 1) / (elems - 1)).min(9);
+                let step = self.between(2.min(most), most);
+                if step > 1 {
+                    self.counts.feature(Feature::Strided);
+                }
+                (
+                    SmallVec::from_slice(&[pair(step as i64, elems)]),
+                    step * (elems - 1) + 1,
+                )
+            }
+            1 if divisor > 1 && self.may(Feature::TwoLevel) => {
+                let inner = elems / divisor;
+                let most = (room - inner) / (divisor - 1);
+                let step = self.between(inner, most.min(30_000).max(inner));
+                self.counts.feature(Feature::TwoLevel);
+                (
+                    SmallVec::from_slice(&[pair(step as i64, divisor), pair(1, inner)]),
+                    step * (divisor - 1) + inner,
+                )
+            }
+            2 if divisor > 1 && self.may(Feature::Permuted) => {
+                let outer = elems / divisor;
+                self.counts.feature(Feature::Permuted);
+                (
+                    SmallVec::from_slice(&[pair(1, outer), pair(outer as i64, divisor)]),
+                    elems,
+                )
+            }
+            3 if elems > 1 && self.may(Feature::Reversed) => {
+                self.counts.feature(Feature::Reversed);
+                let first = self.between(0, slack) as i64;
+                let last = first + elems as i64 - 1;
+                let pairs = SmallVec::from_slice(&[pair(-1, elems)]);
+                return Some(Visit {
+                    offset: last,
+                    pairs,
+                    span: (first, last),
+                });
+            }
+            4 if !writes && divisor > 1 && self.may(Feature::Broadcast) => {
+                self.counts.feature(Feature::Broadcast);
+                let inner = elems / divisor;
+                let pairs = if self.chance(2) {
+                    [pair(0, divisor), pair(1, inner)]
+                } else {
+                    [pair(1, inner), pair(0, divisor)]
+                };
+                (SmallVec::from_slice(&pairs), inner)
+            }
+            _ => (SmallVec::from_slice(&[pair(1, elems)]), elems),
+        };
+        let offset = if self.may(Feature::Offset) {
+            self.between(0, room - length) as i64
+        } else {
+            0
+        };
+        if offset != 0 {
+            self.counts.feature(Feature::Offset);
+        }
+        Some(Visit {
+            offset,
+            pairs,
+            span: (offset, offset + length as i64 - 1),
+        })
+    }
+
+    /// A number that divides `n`.
+    pub(super) fn divisor(&mut self, n: u64) -> u64 {
+        let found = self.pick(&[2, 3, 4, 5, 8]);
+        if n.is_multiple_of(found) { found } else { 1 }
+    }
+
+    /// Whether instructions may write a location.
+    pub(super) fn is_writable(&self, at: usize) -> bool {
+        self.locations[at].writable
+    }
+
+    /// The whole of a location.
+    pub(super) fn whole(&self, at: usize) -> Tile {
+        let location = &self.locations[at];
+        Tile {
+            location: at,
+            value: location.value,
+            access: self.whole_access(at),
+            indices: SmallVec::new(),
+            whole: true,
+            space: location.space,
+            dtype: location.dtype,
+            parts: location.parts,
+            elems: location.elems(),
+            storage: location.storage,
+            defines: !location.readable,
+        }
+    }
+
+    fn whole_access(&self, at: usize) -> Access {
+        let location = &self.locations[at];
+        let mut dims: SmallVec<[u64; 4]> = SmallVec::new();
+        if location.space != Space::Dram {
+            dims.push(location.parts);
+        }
+        dims.extend_from_slice(&location.dims);
+        Access::whole(&MemType {
+            space: location.space,
+            dtype: location.dtype,
+            dims: &dims,
+        })
+    }
+
+    /// A new location of that shape, not written yet.
+    pub(super) fn undefined(&mut self, want: Want) -> Tile {
+        let (space, dtype) = self.kind_of(want);
+        let at = self.allocate(space, dtype, want.parts, want.elems, &[]);
+        self.whole(at)
+    }
+
+    pub(super) fn kind_of(&mut self, want: Want) -> (Space, DType) {
+        let spaces: SmallVec<[Space; 3]> = want.spaces.iter().collect();
+        let dtypes: SmallVec<[DType; 20]> = want.dtypes.iter().collect();
+        let space = if spaces.len() > 1 && want.spaces.has(Space::Sbuf) && !self.chance(5) {
+            Space::Sbuf
+        } else {
+            self.pick(&spaces)
+        };
+        // What kernels are made of comes up more often.
+        let dtype = match self.random.below(4) {
+            0 | 1 if want.dtypes.has(DType::F32) => DType::F32,
+            2 if want.dtypes.has(DType::Bf16) => DType::Bf16,
+            _ => self.pick(&dtypes),
+        };
+        (space, dtype)
+    }
+}
+
+/// Whether bits of one dtype may stand where another is read: `bool` and `tf32` have bits that no
+/// value of theirs has.
+pub(super) fn bits_may_be_written(own: DType, written: DType) -> bool {
+    own == written || !matches!(own, DType::Bool | DType::Tf32)
+}
