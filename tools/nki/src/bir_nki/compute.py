@@ -636,7 +636,7 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None) -
             mask_tile = copy(mask_tile, dtypes.uint8)
         if isinstance(on_true, Tensor) and on_true.dtype is not kind:
             on_true = copy(on_true, kind)
-        recorder().emit("copy_predicated", {"dst": dst, "pred": mask_tile, "src": on_true})
+        recorder().emit("copy_predicated", {"dst": dst, "pred": mask_tile, "on_true": on_true})
         return recorder().made(out)
     recorder().emit("select", {"dst": out.effective(), "pred": parts[0], "on_true": parts[1], "on_false": parts[2]})
     return recorder().made(out)

@@ -212,7 +212,7 @@ def register_alloc(x: Any = None) -> Register:
     name = r.assigned_name() or "r"
     if type(x) is Tensor:
         return r.register("register_load", {"src": x}, name=name)
-    return r.register("register_move", {"src": 0 if x is None else x}, name=name)
+    return r.register("register_move", {"value": 0 if x is None else x}, name=name)
 
 
 @instruction("dst src", "dst")
@@ -231,7 +231,7 @@ def register_store(dst: Any = None, src: Any = None) -> None:
 
 @instruction("dst src", "dst")
 def register_move(dst: Any = None, src: Any = None, imm: Any = None) -> Any:
-    recorder().emit("register_move", {"dst": dst, "src": imm if src is None else src})
+    recorder().emit("register_move", {"dst": dst, "value": imm if src is None else src})
     return dst
 
 

@@ -97,7 +97,7 @@ def tensor_copy_dynamic_dst(dst: Any = None, src: Any = None, engine: Any = None
 def tensor_copy_predicated(dst: Any = None, src: Any = None, predicate: Any = None, reverse_pred: bool = False, dtype: Any = None) -> Any:
     out = a_tile(dst, "dst")
     d, p, s = held_parts(out, a_tile(predicate, "predicate"), src)
-    recorder().emit("copy_predicated", {"dst": d, "pred": p, "src": s}, {"reverse": reverse_pred})
+    recorder().emit("copy_predicated", {"dst": d, "pred": p, "on_true": s}, {"reverse": reverse_pred})
     return out
 
 

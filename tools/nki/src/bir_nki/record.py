@@ -507,7 +507,7 @@ class Recorder:
         self.indent += "  "
         after = body(condition)
         if isinstance(after, Register) and after is not condition:
-            self.emit("register_move", {"dst": condition, "src": after})
+            self.emit("register_move", {"dst": condition, "value": after})
         self.close()
 
     # ---- old-style values ----
