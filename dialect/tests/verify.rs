@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use bir_dialect::bir::program::new_ir;
+use bir_dialect::bir::ops::OpCode;
+use bir_dialect::bir::program::{COL_ORDER, OrderTerm, new_ir, order_words};
 use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
 use bir_dialect::ir::Ir;
 use bir_dialect::text::diag::{Diagnostics, Place};
@@ -184,4 +185,30 @@ fn all_findings_come_in_one_run() {
     }
     assert!(findings(&ir, Level::Default).is_empty());
     assert!(findings(&ir, Level::Off).is_empty());
+}
+
+#[test]
+fn coordinates_name_indices_the_instruction_has() {
+    let mut ir = read(
+        "bir.module @m {\n bir.func @f {\n %t = alloc sbuf<128x4xf32>\n loop %i = 0 to 4 {\n memset %t <- 0.0 {order = [2*%i + 1]}\n }\n }\n}\n",
+    );
+    assert!(findings(&ir, Level::Default).is_empty());
+    let op = ir
+        .walk()
+        .ops()
+        .find(|&op| OpCode::of(&ir, op) == Some(OpCode::Memset))
+        .unwrap();
+    let wrong = OrderTerm {
+        constant: 0,
+        terms: [(1, 2)].into_iter().collect(),
+    };
+    ir.set_words_cell(COL_ORDER, op, Some(&order_words(&[wrong])));
+    let diags = findings(&ir, Level::Default);
+    let found: Vec<&str> = diags.iter().map(|found| &*found.message).collect();
+    assert_eq!(
+        found,
+        [
+            "coordinate 0 of `order` of `memset` names loop index d1, but the operation has 1 index operand"
+        ]
+    );
 }

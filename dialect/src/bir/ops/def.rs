@@ -158,6 +158,8 @@ pub enum Trait {
     Collective,
     /// Ends a block.
     Terminator,
+    /// A source may be the very access that is written, as it may for [`Trait::Elementwise`].
+    InPlace,
 }
 
 impl Trait {
@@ -174,6 +176,7 @@ impl Trait {
         Trait::Dynamic,
         Trait::Collective,
         Trait::Terminator,
+        Trait::InPlace,
     ];
 
     /// Name in the manual.
@@ -190,6 +193,7 @@ impl Trait {
             Trait::Dynamic => "dynamic",
             Trait::Collective => "collective",
             Trait::Terminator => "terminator",
+            Trait::InPlace => "in-place",
         }
     }
 }

@@ -15,12 +15,13 @@ use super::super::access::{Access, Target};
 use super::super::attrs::Accumulate;
 use super::super::ops::{Kind, OpCode, OpDef, OperandDef, Trait};
 use super::super::program::names;
-use super::super::space::Space;
+use super::super::space::{Engine, Space, Target as GenTarget};
 use super::super::types::MemType;
 use super::super::view::OpView;
 use super::bounds::{loop_of, loop_range};
 use super::cover::{Cover, Gap, Rect, Runs, runs};
 use super::dominance::flow_order;
+use super::groups;
 use super::lifetimes::Lifetimes;
 use super::words::{symbol_text, value_text};
 use crate::analysis::index::{self, Frames, FunctionIndex};
@@ -40,10 +41,17 @@ struct Location {
     is_written: bool,
     is_output: bool,
     is_reported: bool,
+    /// Whether who writes it matters: in PSUM, up to `trn2`.
+    is_grouped: bool,
+    /// Whether a `matmult` accumulates onto it.
+    is_accumulated: bool,
+    /// Whether another engine than the tensor engine writes it.
+    is_shared: bool,
 }
 
 pub(super) struct Definedness<'a> {
     ir: &'a Ir,
+    target: GenTarget,
     diags: &'a mut Diagnostics,
     locations: Vec<Location>,
     slots: HashMap<Value, usize, Fixed>,
@@ -54,9 +62,10 @@ pub(super) struct Definedness<'a> {
 }
 
 /// Checks a function, and that placed locations that overlap are never live together.
-pub(super) fn check(ir: &Ir, function: Op, diags: &mut Diagnostics) {
+pub(super) fn check(ir: &Ir, function: Op, target: GenTarget, diags: &mut Diagnostics) {
     let mut walk = Definedness {
         ir,
+        target,
         diags,
         locations: Vec::new(),
         slots: HashMap::default(),
@@ -82,9 +91,11 @@ impl Definedness<'_> {
             }
         }
         self.alias();
-        let has_branches = branches(ir, function);
-        if has_branches {
-            self.ask_index(function);
+        let mut index = None;
+        if branches(ir, function) {
+            let found = FunctionIndex::build(ir, function, Frames::Locations);
+            self.ask_index(function, &found);
+            index = Some(found);
             for location in &mut self.locations {
                 location.cover = None;
             }
@@ -101,13 +112,21 @@ impl Definedness<'_> {
         for slot in 0..self.locations.len() {
             self.output(function, slot);
         }
+        if self
+            .locations
+            .iter()
+            .any(|location| location.is_accumulated && location.is_shared)
+        {
+            let index =
+                index.unwrap_or_else(|| FunctionIndex::build(ir, function, Frames::Locations));
+            groups::check(ir, &index, self.target, self.diags);
+        }
         self.lifetimes.check(ir, self.diags);
     }
 
     /// Definedness by the index: on every path.
-    fn ask_index(&mut self, function: Op) {
+    fn ask_index(&mut self, function: Op, index: &FunctionIndex) {
         let ir = self.ir;
-        let index = FunctionIndex::build(ir, function, Frames::Locations);
         for read in index.undefined_reads() {
             let Some(&slot) = self.slots.get(&read.value) else {
                 continue;
@@ -247,6 +266,9 @@ impl Definedness<'_> {
             is_written: false,
             is_output: kind == "output" && !elsewhere,
             is_reported: false,
+            is_grouped: mem.space == Space::Psum && self.target < GenTarget::Trn3,
+            is_accumulated: false,
+            is_shared: false,
         });
         self.lifetimes.declare(ir, alloc, value, &mem);
     }
@@ -334,6 +356,12 @@ impl Definedness<'_> {
             self.lifetimes.touch(operand.value, at, overwrites);
             let location = &mut self.locations[slot];
             location.is_written = true;
+            if location.is_grouped {
+                let engine = groups::engine_of(ir, op, def, self.target);
+                location.is_shared |= engine != Some(Engine::Pe);
+                location.is_accumulated |=
+                    groups::is_matmult(code) && groups::accumulates(ir, op) != Accumulate::No;
+            }
             if location.cover.is_none() {
                 continue;
             }
@@ -572,7 +600,7 @@ impl Definedness<'_> {
 }
 
 /// Whether control may take more than one way through a function.
-fn branches(ir: &Ir, function: Op) -> bool {
+pub(super) fn branches(ir: &Ir, function: Op) -> bool {
     ir.walk_op(function).any(|op| {
         ir.regions(op)
             .iter()

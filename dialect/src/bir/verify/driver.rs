@@ -12,6 +12,7 @@ use super::super::view::OpView;
 use super::dominance::Dominators;
 use super::facts::{FactCache, Facts};
 use super::operands::Resolved;
+use super::overlaps::Homes;
 use super::structure::Program;
 use super::{Level, OpContext, VerifyOptions};
 use crate::ir::{Attr, Block, Dict, Ir, Op, Region, Str, Value, Visit};
@@ -37,11 +38,13 @@ pub(super) struct Frame {
 
 /// What is known of a value.
 #[derive(Clone, Copy)]
-struct ValueState {
+pub(super) struct ValueState {
     /// The block it is defined in, once the walk has passed the definition.
     block: u32,
     /// Dictionary of a location: its placement and kind.
     dict: u32,
+    /// Which entry of `homes` a location that shares bytes with others by name or address has.
+    pub(super) home: u32,
 }
 
 pub(super) struct Verifier<'a> {
@@ -53,7 +56,8 @@ pub(super) struct Verifier<'a> {
     /// The block being walked in each region, `NONE` where the region is not open.
     pub(super) open: Vec<u32>,
     pub(super) program: Program,
-    values: Vec<ValueState>,
+    pub(super) values: Vec<ValueState>,
+    pub(super) homes: Homes,
     facts: FactCache,
     good: GoodInstructions,
     pub(super) good_dicts: GoodDicts,
@@ -78,9 +82,11 @@ impl<'a> Verifier<'a> {
                 ValueState {
                     block: NONE,
                     dict: NONE,
+                    home: NONE,
                 };
                 ir.value_rows()
             ],
+            homes: Homes::default(),
             facts: FactCache::new(),
             good: GoodInstructions::new(),
             good_dicts: GoodDicts::new(),
@@ -183,6 +189,7 @@ impl<'a> Verifier<'a> {
             && let Some(value) = self.ir.result(op)
         {
             self.values[value.index()].dict = self.ir.dict(op).index() as u32;
+            self.settle(op, value);
         }
     }
 
@@ -230,12 +237,14 @@ impl<'a> Verifier<'a> {
         let def = code.def();
         let key = self.key(op, code);
         if self.good.contains(&key) {
+            self.check_overlaps(op, code, def);
             return;
         }
         let before = self.diags.errors();
         self.check_instruction(op, code, def);
         if self.diags.errors() == before {
             self.good.insert(&key);
+            self.check_overlaps(op, code, def);
         }
     }
 

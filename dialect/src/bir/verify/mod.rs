@@ -4,11 +4,13 @@
 //! * `structure` – nesting, names, terminators, branch targets, definitions before uses, core
 //!   functions of a program;
 //! * `operands` – roles, kinds, spaces, dtypes, shapes, engines;
+//! * `deps` – instruction numbers, dependences, schedule coordinates;
+//! * `overlaps` – what one instruction writes and reads of the same bytes;
 //! * `attributes` – names and types of attributes;
 //! * `bounds` – accesses at both extremes of every loop, partition windows, encodings;
 //! * `checks` – constraints of single ops, named by the op table;
-//! * `defined`, `lifetimes`, `tokens` – at [`Level::Full`]: what memory holds where it is read,
-//!   placed locations that overlap, semaphores.
+//! * `defined`, `groups`, `lifetimes`, `tokens` – at [`Level::Full`]: what memory holds where it is
+//!   read, who wrote what is accumulated onto, placed locations that overlap, semaphores.
 //!
 //! Invariants:
 //! * what is checked of an instruction by itself depends only on its op, dictionary, target, and per
@@ -21,11 +23,14 @@ mod bounds;
 pub mod checks;
 mod cover;
 mod defined;
+mod deps;
 mod dominance;
 mod driver;
 mod facts;
+mod groups;
 mod lifetimes;
 mod operands;
+mod overlaps;
 mod placement;
 mod structure;
 mod tokens;

@@ -1,14 +1,15 @@
 //! Nesting, names, terminators, branch targets, definitions before uses, and the core functions of
 //! a program.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use super::super::ops::{OpCode, Syntax};
-use super::super::program::{self, Dep, symbol_name};
+use super::super::program::symbol_name;
 use super::super::space::Target;
 use super::super::types::is_index;
 use super::super::view::OpView;
 use super::Level;
+use super::deps::Numbers;
 use super::dominance::Dominators;
 use super::driver::{NONE, Verifier};
 use super::words::{counted, symbol_text, value_text};
@@ -31,11 +32,9 @@ pub(super) struct Program {
     /// Regions of the function being walked.
     blocks: Vec<u32>,
     /// Instruction numbers of the function being walked.
-    ids: HashMap<u32, Op, foldhash::fast::FixedState>,
+    pub(super) numbers: Numbers,
     /// Findings before the function.
     errors: usize,
-    /// Whether any instruction of it has dependences.
-    has_deps: bool,
 }
 
 impl Verifier<'_> {
@@ -145,15 +144,16 @@ impl Verifier<'_> {
                 if def.syntax != Syntax::Instruction {
                     self.check_control(op, code);
                 }
-                self.check_id(op);
+                self.check_number(op);
             }
         }
     }
 
     fn enter_function(&mut self, op: Op) {
+        self.homes.clear();
         self.program.locations.clear();
         self.program.blocks.clear();
-        self.program.ids.clear();
+        self.program.numbers.clear();
         self.program.errors = self.diags.errors();
         self.check_name(op, "function", |program| &mut program.functions);
     }
@@ -165,7 +165,7 @@ impl Verifier<'_> {
         }
         self.check_deps(op);
         if self.options.level == Level::Full && self.diags.errors() == self.program.errors {
-            super::defined::check(self.ir, op, self.diags);
+            super::defined::check(self.ir, op, self.target, self.diags);
             super::tokens::check(self.ir, op, self.target, self.diags);
         }
     }
@@ -415,79 +415,6 @@ impl Verifier<'_> {
         }
     }
 
-    fn check_id(&mut self, op: Op) {
-        self.program.has_deps |= self.ir.words_cell(program::COL_DEPS, op).is_some();
-        let Some(id) = self.ir.int_cell(program::COL_ID, op) else {
-            return;
-        };
-        if let Some(&first) = self.program.ids.get(&id) {
-            self.diags.push(
-                Diagnostic::error(
-                    Place::Op(op, Part::Whole),
-                    format!("instruction number {id} is taken"),
-                )
-                .related(
-                    Place::Op(first, Part::Whole),
-                    format!("the first with `id = {id}`"),
-                ),
-            );
-        } else {
-            self.program.ids.insert(id, op);
-        }
-    }
-
-    /// Dependences name instructions of the function, and none leads back to its start.
-    fn check_deps(&mut self, function: Op) {
-        let ir = self.ir;
-        if !std::mem::take(&mut self.program.has_deps) {
-            return;
-        }
-        let mut edges: Vec<(u32, u32)> = Vec::new();
-        // While every dependence names an instruction further up, there is no cycle to look for.
-        let mut above: HashSet<u32> = HashSet::new();
-        let mut all_above = true;
-        for op in ir.walk_op(function) {
-            let own = ir.int_cell(program::COL_ID, op);
-            let words = ir.words_cell(program::COL_DEPS, op).unwrap_or(&[]);
-            for dep in words.iter().map(|&word| Dep::from_word(word)) {
-                // What a set stands for is checked where the set is.
-                if dep.set {
-                    continue;
-                }
-                let kind = dep.kind.name();
-                if !self.program.ids.contains_key(&dep.id) {
-                    let message = format!(
-                        "dependence `{kind} {}` names no instruction of the function",
-                        dep.id
-                    );
-                    self.error(op, Part::Whole, message, None);
-                } else if Some(dep.id) == own {
-                    let message = format!(
-                        "dependence `{kind} {}` leads from an instruction to itself",
-                        dep.id
-                    );
-                    self.error(op, Part::Whole, message, None);
-                } else if let Some(own) = own {
-                    all_above &= above.contains(&dep.id);
-                    edges.push((own, dep.id));
-                }
-            }
-            above.extend(own);
-        }
-        if !all_above
-            && let Some(cycle) = find_cycle(&mut edges)
-            && let Some(&op) = self.program.ids.get(&cycle[0])
-        {
-            let path: Vec<String> = cycle.iter().map(u32::to_string).collect();
-            let message = format!(
-                "dependences form a cycle: {} -> {}",
-                path.join(" -> "),
-                cycle[0]
-            );
-            self.error(op, Part::Whole, message, None);
-        }
-    }
-
     /// The functions of the cores of a program have equal blocks.
     pub(super) fn check_program(&mut self) {
         let cores = std::mem::take(&mut self.program.cores);
@@ -532,53 +459,4 @@ impl Verifier<'_> {
             }
         }
     }
-}
-
-/// Some cycle of edges `from -> to`, from its smallest member on.
-fn find_cycle(edges: &mut [(u32, u32)]) -> Option<Vec<u32>> {
-    edges.sort_unstable();
-    let targets = |from: u32, nth: usize| {
-        let start = edges.partition_point(|edge| edge.0 < from);
-        edges
-            .get(start + nth)
-            .filter(|edge| edge.0 == from)
-            .map(|edge| edge.1)
-    };
-    let mut done: hashbrown::HashSet<u32, foldhash::fast::FixedState> =
-        hashbrown::HashSet::default();
-    let mut on_path: hashbrown::HashSet<u32, foldhash::fast::FixedState> =
-        hashbrown::HashSet::default();
-    for &(root, _) in edges.iter() {
-        if done.contains(&root) {
-            continue;
-        }
-        let mut path = vec![(root, 0)];
-        on_path.insert(root);
-        while let Some((at, next)) = path.last_mut() {
-            let from = *at;
-            match targets(from, *next) {
-                Some(to) => {
-                    *next += 1;
-                    if on_path.contains(&to) {
-                        let members: Vec<u32> = path.iter().map(|step| step.0).collect();
-                        let start = members.iter().position(|&member| member == to)?;
-                        let mut cycle = members[start..].to_vec();
-                        let smallest = cycle.iter().enumerate().min_by_key(|step| step.1)?.0;
-                        cycle.rotate_left(smallest);
-                        return Some(cycle);
-                    }
-                    if !done.contains(&to) {
-                        on_path.insert(to);
-                        path.push((to, 0));
-                    }
-                }
-                None => {
-                    done.insert(from);
-                    on_path.remove(&from);
-                    path.pop();
-                }
-            }
-        }
-    }
-    None
 }

@@ -19,7 +19,7 @@ macro_rules! collectives_section {
                     op = required(Enum(&COLLECTIVE_OPS)).doc("how elements are combined");
                     groups = required(AttrType::RankGroups).doc("ranks of each group");
                 }
-                rules .words(&["op"]).engines(&[Dma]).traits_of(COLLECTIVE).check(checks::all_reduce)
+                rules .words(&["op"]).engines(&[Dma]).traits_of(COLLECTIVE).traits_of(&[Trait::InPlace]).check(checks::all_reduce)
             }
 
             /// Concatenates the buffers of all ranks of a group along a dimension; every rank gets the whole.

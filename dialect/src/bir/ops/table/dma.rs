@@ -64,7 +64,7 @@ macro_rules! dma_section {
                     oob = optional(Enum(&OOB_MODES)).default("error").doc("what an index or offset outside the location does");
                     unique_indices = optional(Flag).doc("no index occurs twice");
                 }
-                rules .engines(&[Dma]).traits_of(&[Trait::Dma, Trait::Dynamic]).check(checks::dma_copy)
+                rules .engines(&[Dma]).traits_of(&[Trait::Dma, Trait::Dynamic, Trait::InPlace]).check(checks::dma_copy)
             }
 
             /// Transposes by DMA: dimensions are reversed for 2 and 3, and ordered (3, 1, 2, 0) for 4. The
@@ -103,7 +103,7 @@ macro_rules! dma_section {
                     queue = optional(Str).doc("DMA queue that carries it");
                     priority = optional(Int { min: 0, max: 3 }).doc("0 first; from `trn3` on");
                 }
-                rules .words(&["op"]).engines(&[Dma]).traits_of(&[Trait::Dma]).check(checks::dma_compute)
+                rules .words(&["op"]).engines(&[Dma]).traits_of(&[Trait::Dma, Trait::InPlace]).check(checks::dma_compute)
             }
 
             /// Adds rows to rows that an index tile names: `dst[index_r] += src[r]`. No index occurs twice.
@@ -157,7 +157,7 @@ macro_rules! dma_section {
                     dst = out(SBUF, ANY).any_partitions().doc("tile written");
                     src = input(SBUF, ANY).any_partitions().doc("tile read");
                 }
-                rules .engines_by_target(&[], &[Pool], &[Pool]).traits_of(&[Trait::Dma, Trait::Observable])
+                rules .engines_by_target(&[], &[Pool], &[Pool]).traits_of(&[Trait::Dma, Trait::Observable, Trait::InPlace])
                     .same_dtype(&["dst", "src"]).same_shape(&["dst", "src"]).check(checks::gpsimd_sb2sb)
             }
         } }

@@ -111,7 +111,7 @@ macro_rules! movement_section {
                 attrs {
                     mask = required(AttrType::IntList { min: 0, max: 255 }).doc("32 numbers, 0 to 31 or 255");
                 }
-                rules .engines(&[Dve]).same_dtype(&["dst", "src"]).check(checks::stream_shuffle)
+                rules .engines(&[Dve]).traits_of(&[Trait::InPlace]).same_dtype(&["dst", "src"]).check(checks::stream_shuffle)
             }
 
             /// Moves partitions within each group of 32 and adds rows that meet: row `mask[i]` of a group of

@@ -60,7 +60,7 @@ macro_rules! reductions_section {
                     reduce_cmd = optional(Enum(&REDUCE_CMDS)).default("reset").doc("what happens to the accumulator");
                     negate = optional(Flag).doc("`reduce_res` is multiplied by -1, the accumulator is not");
                 }
-                rules .words(&["op0"]).engines(&[Dve]).traits_of(&[Trait::HiddenState])
+                rules .words(&["op0"]).engines(&[Dve]).traits_of(&[Trait::HiddenState, Trait::InPlace])
                     .same_shape(&["dst", "src"]).per_partition(&["reduce_res", "operand0", "init"]).check(checks::tensor_scalar_reduce)
             }
 
@@ -83,7 +83,7 @@ macro_rules! reductions_section {
                     op1 = required(Enum(&ALU_OPS)).doc("`add`, `subtract`, `multiply`, `max` or `min`");
                     reduce_cmd = optional(Enum(&REDUCE_CMDS)).default("reset").doc("where the first value comes from");
                 }
-                rules .words(&["op0", "op1"]).engines(&[Dve]).traits_of(&[Trait::HiddenState])
+                rules .words(&["op0", "op1"]).engines(&[Dve]).traits_of(&[Trait::HiddenState, Trait::InPlace])
                     .same_shape(&["dst", "src"]).per_partition(&["operand0", "init"]).check(checks::tensor_scalar_cumulative)
             }
 
@@ -106,7 +106,7 @@ macro_rules! reductions_section {
                     reverse0 = optional(Flag).doc("first step is op0(state, lhs)");
                     reverse1 = optional(Flag).doc("second step is op1(rhs, first)");
                 }
-                rules .words(&["op0", "op1"]).engines(&[Dve]).same_shape(&["dst", "lhs", "rhs"])
+                rules .words(&["op0", "op1"]).engines(&[Dve]).traits_of(&[Trait::InPlace]).same_shape(&["dst", "lhs", "rhs"])
                     .per_partition(&["initial"]).check(checks::scan)
             }
 
@@ -179,7 +179,7 @@ macro_rules! reductions_section {
                     values = input(CHIP, NUMERIC).doc("eight values per partition");
                     replacement = literal(ImmType::F32).doc("what matches become");
                 }
-                rules .engines(&[Dve]).same_shape(&["dst", "src"]).check(checks::match_replace8)
+                rules .engines(&[Dve]).traits_of(&[Trait::InPlace]).same_shape(&["dst", "src"]).check(checks::match_replace8)
             }
 
             /// The K largest of each group of 16 partitions, whose elements form one row in a snake: element

@@ -107,7 +107,7 @@ macro_rules! selection_section {
                 attrs {
                     reverse = optional(Flag).doc("the mask is inverted");
                 }
-                rules .engines(&[Dve]).traits_of(&[Trait::HiddenState]).same_shape(&["dst", "pred", "pred_out"]).same_dtype(&["dst", "on_true"])
+                rules .engines(&[Dve]).traits_of(&[Trait::HiddenState, Trait::InPlace]).same_shape(&["dst", "pred", "pred_out"]).same_dtype(&["dst", "on_true"])
                     .check(checks::copy_predicated)
             }
         } }

@@ -1,0 +1,272 @@
+//! Instruction numbers, the dependences that name them, and schedule coordinates.
+//!
+//! * A number stands for one instruction of its function.
+//! * A dependence holds within one iteration: it leads to an instruction that has run before in
+//!   program order, so never to itself, never in a circle, and never down the text of its block or of a
+//!   function without branches. What one
+//!   iteration owes to the one before is no edge.
+//! * A coordinate is made of indices the instruction has, and stays in 64 bits in every iteration.
+
+use super::super::program::{self, Dep, OrderTerm, order_terms};
+use super::super::view::OpView;
+use super::bounds::{loop_of, loop_range};
+use super::defined::branches;
+use super::driver::Verifier;
+use super::words::{counted, value_text};
+use crate::ir::Op;
+use crate::text::diag::{Diagnostic, Part, Place};
+
+type Fixed = foldhash::fast::FixedState;
+
+/// Where an instruction with a number stands.
+#[derive(Clone, Copy)]
+struct Numbered {
+    op: Op,
+    /// In the order of the text.
+    at: u32,
+}
+
+/// The numbers of a function.
+#[derive(Default)]
+pub(super) struct Numbers {
+    ids: hashbrown::HashMap<u32, Numbered, Fixed>,
+    /// Instructions seen.
+    seen: u32,
+    /// Whether any has dependences.
+    has_deps: bool,
+}
+
+impl Numbers {
+    /// A new function.
+    pub(super) fn clear(&mut self) {
+        self.ids.clear();
+        self.seen = 0;
+        self.has_deps = false;
+    }
+}
+
+/// A dependence, from an instruction to the one it must follow.
+struct Edge {
+    dep: Dep,
+    from: Numbered,
+    to: Numbered,
+    own: Option<u32>,
+}
+
+impl Verifier<'_> {
+    /// Number and coordinate of an instruction.
+    pub(super) fn check_number(&mut self, op: Op) {
+        let ir = self.ir;
+        let numbers = &mut self.program.numbers;
+        numbers.seen += 1;
+        let at = numbers.seen;
+        numbers.has_deps |= ir.words_cell(program::COL_DEPS, op).is_some();
+        if let Some(id) = ir.int_cell(program::COL_ID, op) {
+            match numbers.ids.entry(id) {
+                hashbrown::hash_map::Entry::Vacant(entry) => {
+                    entry.insert(Numbered { op, at });
+                }
+                hashbrown::hash_map::Entry::Occupied(entry) => {
+                    let first = entry.get().op;
+                    self.diags.push(
+                        Diagnostic::error(
+                            Place::Op(op, Part::Whole),
+                            format!("instruction number {id} is taken"),
+                        )
+                        .related(
+                            Place::Op(first, Part::Whole),
+                            format!("the first with `id = {id}`"),
+                        )
+                        .help("every instruction of a function has a number of its own, or none"),
+                    );
+                }
+            }
+        }
+        if let Some(words) = ir.words_cell(program::COL_ORDER, op) {
+            for (number, term) in order_terms(words).iter().enumerate() {
+                self.check_coordinate(op, number, term);
+            }
+        }
+    }
+
+    fn check_coordinate(&mut self, op: Op, number: usize, term: &OrderTerm) {
+        let ir = self.ir;
+        let view = OpView::new(ir, op);
+        let name = view.def().map_or("", |def| def.name);
+        let (mut low, mut high) = (i128::from(term.constant), i128::from(term.constant));
+        let mut at: Vec<String> = Vec::new();
+        for &(index, coef) in &term.terms {
+            let Some(value) = view.indices().nth(usize::from(index)) else {
+                let has = counted(view.indices().count() as u64, "index operand");
+                let message = format!(
+                    "coordinate {number} of `order` of `{name}` names loop index d{index}, but the operation has {has}"
+                );
+                let help =
+                    "`order` is made of the operation's index operands, `d0` being the first";
+                self.error(op, Part::Whole, message, Some(help.to_owned()));
+                return;
+            };
+            let range = loop_of(ir, value).and_then(|around| loop_range(ir, around));
+            let Some(range) = range.filter(|range| range.trips != Some(0)) else {
+                return;
+            };
+            let ends = [range.first, range.last].map(|end| end.saturating_mul(i128::from(coef)));
+            low = low.saturating_add(ends[0].min(ends[1]));
+            high = high.saturating_add(ends[0].max(ends[1]));
+            at.push(value_text(ir, value));
+        }
+        let fits = |value: i128| i64::try_from(value).is_ok();
+        if !fits(low) || !fits(high) {
+            let message = format!(
+                "coordinate {number} of `order` of `{name}` runs from {low} to {high}, outside 64 bits"
+            );
+            let note = format!("over all iterations of the loops of {}", at.join(", "));
+            let help = "only the order of coordinates matters: use smaller ones".to_owned();
+            self.diags.push(
+                Diagnostic::error(Place::Op(op, Part::Whole), message)
+                    .note(note)
+                    .help(help),
+            );
+        }
+    }
+
+    /// Dependences name instructions of the function that have run before.
+    pub(super) fn check_deps(&mut self, function: Op) {
+        let ir = self.ir;
+        if !self.program.numbers.has_deps {
+            return;
+        }
+        let mut down: Vec<Edge> = Vec::new();
+        let mut edges: Vec<(u32, u32)> = Vec::new();
+        let mut at = 0;
+        for op in ir.walk_op(function) {
+            let words = ir.words_cell(program::COL_DEPS, op).unwrap_or(&[]);
+            let own = ir.int_cell(program::COL_ID, op);
+            let known = own
+                .and_then(|own| self.program.numbers.ids.get(&own))
+                .copied();
+            at = known.map_or(at, |known| known.at);
+            for dep in words.iter().map(|&word| Dep::from_word(word)) {
+                let from = Numbered { op, at };
+                self.check_dep(dep, own, from, &mut edges, &mut down);
+            }
+        }
+        // Edges that all lead up make no circle.
+        if down.is_empty() {
+            return;
+        }
+        let cycle = find_cycle(&mut edges).unwrap_or_default();
+        if let Some(first) = cycle.first()
+            && let Some(&Numbered { op, .. }) = self.program.numbers.ids.get(first)
+        {
+            let path: Vec<String> = cycle.iter().map(u32::to_string).collect();
+            let message = format!("dependences form a cycle: {} -> {first}", path.join(" -> "));
+            let help = "leave out one of them: an instruction follows what has run before it";
+            self.error(op, Part::Whole, message, Some(help.to_owned()));
+        }
+        let is_straight = !branches(ir, function);
+        for edge in down {
+            let in_cycle = |id: Option<u32>| id.is_some_and(|id| cycle.contains(&id));
+            let is_below = is_straight || ir.block(edge.from.op) == ir.block(edge.to.op);
+            if !is_below || (in_cycle(edge.own) && in_cycle(Some(edge.dep.id))) {
+                continue;
+            }
+            let message = format!(
+                "dependence `{}` leads to an instruction further down",
+                dep_text(edge.dep)
+            );
+            self.diags.push(
+                Diagnostic::error(Place::Op(edge.from.op, Part::Whole), message)
+                    .related(
+                        Place::Op(edge.to.op, Part::Whole),
+                        format!("instruction {}", edge.dep.id),
+                    )
+                    .help("a dependence holds within one iteration, in program order"),
+            );
+        }
+    }
+
+    fn check_dep(
+        &mut self,
+        dep: Dep,
+        own: Option<u32>,
+        from: Numbered,
+        edges: &mut Vec<(u32, u32)>,
+        down: &mut Vec<Edge>,
+    ) {
+        let text = dep_text(dep);
+        if dep.set {
+            let message = format!("dependence `{text}` names no `depset` of the function");
+            let help = "write the instructions it stands for one by one".to_owned();
+            self.error(from.op, Part::Whole, message, Some(help));
+        } else if Some(dep.id) == own {
+            let message = format!("dependence `{text}` leads from an instruction to itself");
+            let help = "what an iteration owes to the one before is no dependence in the text";
+            self.error(from.op, Part::Whole, message, Some(help.to_owned()));
+        } else if let Some(&to) = self.program.numbers.ids.get(&dep.id) {
+            edges.extend(own.map(|own| (own, dep.id)));
+            if to.at > from.at {
+                down.push(Edge { dep, from, to, own });
+            }
+        } else {
+            let message = format!("dependence `{text}` names no instruction of the function");
+            let help = format!("an instruction is given its number by `id = {}`", dep.id);
+            self.error(from.op, Part::Whole, message, Some(help));
+        }
+    }
+}
+
+/// "flow 3", "anti #12"
+fn dep_text(dep: Dep) -> String {
+    let hash = if dep.set { "#" } else { "" };
+    format!("{} {hash}{}", dep.kind.name(), dep.id)
+}
+
+/// Some cycle of edges `from -> to`, from its smallest member on.
+fn find_cycle(edges: &mut [(u32, u32)]) -> Option<Vec<u32>> {
+    edges.sort_unstable();
+    let targets = |from: u32, nth: usize| {
+        let start = edges.partition_point(|edge| edge.0 < from);
+        edges
+            .get(start + nth)
+            .filter(|edge| edge.0 == from)
+            .map(|edge| edge.1)
+    };
+    let mut done: hashbrown::HashSet<u32, foldhash::fast::FixedState> =
+        hashbrown::HashSet::default();
+    let mut on_path: hashbrown::HashSet<u32, foldhash::fast::FixedState> =
+        hashbrown::HashSet::default();
+    for &(root, _) in edges.iter() {
+        if done.contains(&root) {
+            continue;
+        }
+        let mut path = vec![(root, 0)];
+        on_path.insert(root);
+        while let Some((at, next)) = path.last_mut() {
+            let from = *at;
+            match targets(from, *next) {
+                Some(to) => {
+                    *next += 1;
+                    if on_path.contains(&to) {
+                        let members: Vec<u32> = path.iter().map(|step| step.0).collect();
+                        let start = members.iter().position(|&member| member == to)?;
+                        let mut cycle = members[start..].to_vec();
+                        let smallest = cycle.iter().enumerate().min_by_key(|step| step.1)?.0;
+                        cycle.rotate_left(smallest);
+                        return Some(cycle);
+                    }
+                    if !done.contains(&to) {
+                        on_path.insert(to);
+                        path.push((to, 0));
+                    }
+                }
+                None => {
+                    done.insert(from);
+                    on_path.remove(&from);
+                    path.pop();
+                }
+            }
+        }
+    }
+    None
+}
