@@ -1,7 +1,9 @@
 //! Questions about memory: how accesses relate, and who wrote what who reads.
 //!
 //! * [`access`] – the algebra of single accesses;
-//! * [`index`] – reaching definitions, definedness and readers, per storage.
+//! * [`index`] – reaching definitions, definedness and readers, per storage;
+//! * [`sync`] – semaphores, played as counters.
 
 pub mod access;
 pub mod index;
+pub mod sync;

@@ -153,16 +153,17 @@ impl Access {
         let recast = (head & 0xff) as u8;
         let pair_count = (head >> 8 & 0xff) as usize;
         let windowed = head >> 24 & 1 != 0;
-        let mut rest = words.iter().skip(2);
-        let pairs = rest
-            .by_ref()
-            .take(pair_count)
+        let rest = words.get(2..).unwrap_or_default();
+        let (pairs, terms) = rest.split_at(pair_count.min(rest.len()));
+        let pairs = pairs
+            .iter()
             .map(|&word| Pair {
                 step: i64::from((word >> 32) as i32),
                 count: word & 0xffff_ffff,
             })
             .collect();
-        let terms = rest
+        let terms = terms
+            .iter()
             .map(|&word| Term {
                 target: if word >> 63 != 0 {
                     Target::Partition

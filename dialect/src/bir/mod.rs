@@ -3,6 +3,7 @@
 pub mod access;
 pub mod attrs;
 pub mod indices;
+pub mod loops;
 pub mod num;
 pub mod ops;
 pub mod program;

@@ -2,7 +2,7 @@
 
 use super::access::Access;
 use super::ops::{OpCode, OpDef};
-use super::program::op_names;
+use super::program::{names, op_names};
 use super::space::Engine;
 use super::types::MemType;
 use crate::ir::{Attr, AttrView, Ir, Op, Operand, Value};
@@ -136,7 +136,8 @@ impl<'a> OpView<'a> {
 
     /// The engine the text names.
     pub fn engine_attr(self) -> Option<Engine> {
-        self.word("engine").and_then(Engine::from_name)
+        let attr = self.ir.ctx.dict_get(self.ir.dict(self.op), names::ENGINE)?;
+        self.ir.ctx.attr_str(attr).and_then(Engine::from_name)
     }
 
     /// The engine that executes it: the one named, else the op's default; `None` for structure.

@@ -1,47 +1,7 @@
 //! The enumerations attributes draw their words from.
 
+use super::alu::ALU_OPS;
 use super::def::EnumDef;
-
-/// ALU operations of two operands, and the unary ones that take one slot.
-pub static ALU_OPS: EnumDef = EnumDef {
-    name: "alu_op",
-    words: &[
-        "add",
-        "subtract",
-        "multiply",
-        "max",
-        "min",
-        "equal",
-        "not_equal",
-        "greater",
-        "greater_equal",
-        "less",
-        "less_equal",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "invert",
-        "left_shift",
-        "right_shift",
-        "power",
-        "abs_max",
-        "abs_min",
-        "abs",
-        "square",
-        "relu",
-        "rsqrt",
-        "reciprocal",
-        "divide",
-        "divide_int",
-        "mod",
-        "mod_int",
-        "average",
-        "bypass",
-    ],
-};
 
 /// Comparisons.
 pub static COMPARE_OPS: EnumDef = EnumDef {
@@ -166,28 +126,3 @@ pub(super) static ALL_ENUMS: &[&EnumDef] = &[
     &ENGINES,
     &TARGETS,
 ];
-
-/// Whether an ALU operation works on raw bits, for which integers of one width are required.
-pub fn is_bitvec(op: &str) -> bool {
-    matches!(
-        op,
-        "bitwise_and" | "bitwise_or" | "bitwise_xor" | "invert" | "left_shift" | "right_shift"
-    )
-}
-
-/// Whether an ALU operation gives the same value with its operands swapped.
-pub fn commutes(op: &str) -> bool {
-    matches!(
-        op,
-        "add"
-            | "multiply"
-            | "equal"
-            | "not_equal"
-            | "logical_and"
-            | "logical_or"
-            | "logical_xor"
-            | "bitwise_and"
-            | "bitwise_or"
-            | "bitwise_xor"
-    )
-}

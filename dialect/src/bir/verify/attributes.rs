@@ -97,6 +97,11 @@ impl Verifier<'_> {
 /// Semaphores of a core.
 const SEMAPHORES: u32 = 256;
 
+/// Whether a semaphore exists and its counter holds the number.
+fn is_counted(sem: &Sem) -> bool {
+    sem.id < SEMAPHORES && i32::try_from(sem.value).is_ok()
+}
+
 type Mismatch = (String, Option<String>);
 
 /// Whether an attribute is what its entry says; else what was expected, and a help line.
@@ -166,21 +171,21 @@ fn conforms(ctx: &Context, attr: Attr, entry: &AttrDef) -> Result<(), Mismatch> 
         AttrType::Waits => match Sem::list(ctx, attr) {
             Some(list)
                 if !list.is_empty()
-                    && list.iter().all(|sem| sem.op == SemOp::Ge && sem.id < SEMAPHORES) =>
+                    && list.iter().all(|sem| sem.op == SemOp::Ge && is_counted(sem)) =>
             {
                 Ok(())
             }
-            _ => fail("a list of waits on semaphores 0 to 255, as in `[4 >= 36]`".to_owned()),
+            _ => fail("a list of waits on semaphores 0 to 255 for numbers of 32 bits, as in `[4 >= 36]`".to_owned()),
         },
         AttrType::Signals => match Sem::list(ctx, attr) {
             Some(list)
                 if !list.is_empty()
-                    && list.iter().all(|sem| !sem.op.is_wait() && sem.id < SEMAPHORES) =>
+                    && list.iter().all(|sem| !sem.op.is_wait() && is_counted(sem)) =>
             {
                 Ok(())
             }
             _ => fail(
-                "a list of signals of semaphores 0 to 255, as in `[6 += 1 @complete]`".to_owned(),
+                "a list of signals of semaphores 0 to 255 by numbers of 32 bits, as in `[6 += 1 @complete]`".to_owned(),
             ),
         },
         AttrType::Placement => match Placement::get(ctx, attr) {

@@ -5,76 +5,16 @@ use smallvec::SmallVec;
 
 use super::super::access::{Access, Target as TermTarget, Term};
 use super::super::attrs::Placement;
+use super::super::loops::{loop_of, loop_range};
 use super::super::ops::{OpCode, OpDef, Trait};
-use super::super::program::names;
 use super::super::space::{Engine, PARTITIONS, Space};
 use super::super::types::MemType;
 use super::driver::Verifier;
 use super::facts::{Facts, Fault, MAX_FREE_PAIRS};
 use super::placement::base_partition;
 use super::words::{counted, value_text};
-use crate::ir::{Block, Def, Ir, Op, OperandData, Value};
+use crate::ir::{Ir, Op, OperandData, Value};
 use crate::text::diag::{Diagnostic, Part, Place};
-
-/// The loop whose index a value is.
-pub(super) fn loop_of(ir: &Ir, index: Value) -> Option<Op> {
-    let Def::Arg { block, index: 0 } = ir.def(index) else {
-        return None;
-    };
-    let around = ir.block_parent(block)?;
-    (OpCode::of(ir, around) == Some(OpCode::Loop) && is_entry(ir, block)).then_some(around)
-}
-
-fn is_entry(ir: &Ir, block: Block) -> bool {
-    ir.entry(ir.block_region(block)) == Some(block)
-}
-
-/// Values of a loop index.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Range {
-    pub(super) first: i128,
-    /// The value in the last iteration; `first` where the end is a register.
-    pub(super) last: i128,
-    pub(super) step: i128,
-    /// Number of iterations; `None` where the end is a register.
-    pub(super) trips: Option<u64>,
-}
-
-/// Values of the index of a loop; `None` where its start is a register.
-pub(super) fn loop_range(ir: &Ir, around: Op) -> Option<Range> {
-    let dict = ir.dict(around);
-    let int = |name| {
-        ir.ctx
-            .dict_get(dict, name)
-            .and_then(|attr| ir.ctx.attr_int(attr))
-    };
-    let first = i128::from(int(names::LOWER)?);
-    let step = i128::from(int(names::STEP).unwrap_or(1).max(1));
-    let Some(upper) = int(names::UPPER) else {
-        return Some(Range {
-            first,
-            last: first,
-            step,
-            trips: None,
-        });
-    };
-    let upper = i128::from(upper);
-    if upper <= first {
-        return Some(Range {
-            first,
-            last: first,
-            step,
-            trips: Some(0),
-        });
-    }
-    let beyond = (upper - 1 - first) / step;
-    Some(Range {
-        first,
-        last: first + step * beyond,
-        step,
-        trips: Some(u64::try_from(beyond + 1).unwrap_or(u64::MAX)),
-    })
-}
 
 /// Smallest and largest value of a sum of terms, and the iterations that reach them.
 struct Extremes {
@@ -95,6 +35,19 @@ enum Sum {
     Never,
 }
 
+/// Most elements of a partition the vector and the activation engine walk, by space.
+const MAX_SBUF_ELEMENTS: u64 = 1 << 16;
+const MAX_PSUM_ELEMENTS: u64 = 1 << 12;
+
+/// The partitions a shuffle is active on, on both sides: whole groups of 32.
+fn whole_quadrants(ir: &Ir, op: Op, facts: &[Option<Facts>]) -> Option<u64> {
+    if OpCode::of(ir, op) != Some(OpCode::StreamShuffle) {
+        return None;
+    }
+    let most = facts.iter().flatten().map(|fact| fact.partitions).max()?;
+    Some(most.next_multiple_of(32))
+}
+
 impl Verifier<'_> {
     pub(super) fn check_accesses(
         &mut self,
@@ -104,6 +57,7 @@ impl Verifier<'_> {
         facts: &[Option<Facts>],
     ) {
         let ir = self.ir;
+        let whole = whole_quadrants(ir, op, facts);
         for (position, operand) in ir.operands(op).iter().enumerate() {
             let Some(fact) = facts.get(position).copied().flatten() else {
                 continue;
@@ -129,9 +83,42 @@ impl Verifier<'_> {
                 && !entry.any_partitions
                 && engine.is_some_and(|engine| !matches!(engine, Engine::Dma | Engine::Sp));
             if is_inside && is_compute {
-                self.check_window(op, def, position, operand, &fact);
+                self.check_window(op, def, position, operand, &fact, whole);
+                self.check_length(op, def, position, operand, &fact, engine);
             }
         }
+    }
+
+    /// The vector and the activation engine walk only so many elements of a partition.
+    fn check_length(
+        &mut self,
+        op: Op,
+        def: &OpDef,
+        position: usize,
+        operand: &OperandData,
+        fact: &Facts,
+        engine: Option<Engine>,
+    ) {
+        let Some(engine @ (Engine::Dve | Engine::Act)) = engine else {
+            return;
+        };
+        let limit = match fact.space {
+            Space::Psum => MAX_PSUM_ELEMENTS,
+            _ => MAX_SBUF_ELEMENTS,
+        };
+        if fact.elements <= limit {
+            return;
+        }
+        let role = def
+            .operands
+            .get(usize::from(operand.role))
+            .map_or("", |entry| entry.name);
+        let message = format!(
+            "operand `{role}` of `{}` walks {} elements of each partition, where engine `{engine}` walks at most {limit} in `{}`",
+            def.name, fact.elements, fact.space
+        );
+        let help = "cut the tile into several instructions".to_owned();
+        self.error(op, Part::Operand(position), message, Some(help));
     }
 
     fn report_fault(
@@ -405,16 +392,18 @@ impl Verifier<'_> {
         position: usize,
         operand: &OperandData,
         fact: &Facts,
+        whole: Option<u64>,
     ) {
+        let count = whole.unwrap_or(fact.partitions);
         let base = self
             .placement(operand.value)
             .and_then(|at| Placement::get(&self.ir.ctx, at))
             .map_or(0, |at| i128::from(base_partition(at)));
-        let quantum = window_quantum(fact.partitions);
+        let quantum = window_quantum(count);
         let start = i128::from(fact.start);
         if !fact.has_terms {
-            if !window_is_legal(base + start, fact.partitions) {
-                self.report_window(op, def, position, operand, fact, base, start);
+            if !window_is_legal(base + start, count) {
+                self.report_window(op, def, position, operand, count, base, start);
             }
             return;
         }
@@ -441,10 +430,10 @@ impl Verifier<'_> {
                 moved.get_or_insert(stride);
             }
         }
-        if !window_is_legal(base + first, fact.partitions) {
-            self.report_window(op, def, position, operand, fact, base, first);
+        if !window_is_legal(base + first, count) {
+            self.report_window(op, def, position, operand, count, base, first);
         } else if let Some(stride) = moved {
-            self.report_window(op, def, position, operand, fact, base, first + stride);
+            self.report_window(op, def, position, operand, count, base, first + stride);
         }
     }
 
@@ -455,7 +444,7 @@ impl Verifier<'_> {
         def: &OpDef,
         position: usize,
         operand: &OperandData,
-        fact: &Facts,
+        count: u64,
         base: i128,
         start: i128,
     ) {
@@ -464,7 +453,7 @@ impl Verifier<'_> {
             .operands
             .get(usize::from(operand.role))
             .map_or("", |entry| entry.name);
-        let rule = match fact.partitions {
+        let rule = match count {
             0..=32 => "1 to 32 partitions start at 0, 32, 64 or 96",
             33..=64 => "33 to 64 partitions start at 0 or 64",
             _ => "65 to 128 partitions start at 0",
@@ -472,7 +461,7 @@ impl Verifier<'_> {
         let message = format!(
             "operand `{role}` of `{}` covers {} from partition {}, but {rule}",
             def.name,
-            counted(fact.partitions, "partition"),
+            counted(count, "partition"),
             base + start
         );
         let mut diagnostic = Diagnostic::error(Place::Op(op, Part::Operand(position)), message);

@@ -13,12 +13,12 @@ use smallvec::SmallVec;
 
 use super::super::access::{Access, Target};
 use super::super::attrs::Accumulate;
+use super::super::loops::{loop_of, loop_range};
 use super::super::ops::{Kind, OpCode, OpDef, OperandDef, Trait};
 use super::super::program::names;
 use super::super::space::{Engine, Space, Target as GenTarget};
 use super::super::types::MemType;
 use super::super::view::OpView;
-use super::bounds::{loop_of, loop_range};
 use super::cover::{Cover, Gap, Rect, Runs, runs};
 use super::dominance::flow_order;
 use super::groups;
@@ -162,14 +162,13 @@ impl Definedness<'_> {
             };
             let what = self.first_gap(slot, &output.gaps);
             let name = value_text(ir, output.value);
-            let place = match what {
-                Some(gap) => format!("{gap} of output {name}"),
-                None => format!("output {name}"),
+            let function = symbol_text(ir, function);
+            let message = match what {
+                Some(gap) => {
+                    format!("{gap} of output {name} of {function} are not written on every path")
+                }
+                None => format!("output {name} of {function} is not written on every path"),
             };
-            let message = format!(
-                "{place} of {} is not written on every path",
-                symbol_text(ir, function)
-            );
             let alloc = self.locations[slot].alloc;
             self.diags
                 .push(Diagnostic::error(Place::Op(alloc, Part::Whole), message));

@@ -7,9 +7,9 @@
 //!   iteration owes to the one before is no edge.
 //! * A coordinate is made of indices the instruction has, and stays in 64 bits in every iteration.
 
+use super::super::loops::{loop_of, loop_range};
 use super::super::program::{self, Dep, OrderTerm, order_terms};
 use super::super::view::OpView;
-use super::bounds::{loop_of, loop_range};
 use super::defined::branches;
 use super::driver::Verifier;
 use super::words::{counted, value_text};
@@ -32,8 +32,8 @@ pub(super) struct Numbers {
     ids: hashbrown::HashMap<u32, Numbered, Fixed>,
     /// Instructions seen.
     seen: u32,
-    /// Whether any has dependences.
-    has_deps: bool,
+    /// Those that have dependences.
+    dependent: Vec<Numbered>,
 }
 
 impl Numbers {
@@ -41,7 +41,7 @@ impl Numbers {
     pub(super) fn clear(&mut self) {
         self.ids.clear();
         self.seen = 0;
-        self.has_deps = false;
+        self.dependent.clear();
     }
 }
 
@@ -60,7 +60,9 @@ impl Verifier<'_> {
         let numbers = &mut self.program.numbers;
         numbers.seen += 1;
         let at = numbers.seen;
-        numbers.has_deps |= ir.words_cell(program::COL_DEPS, op).is_some();
+        if ir.words_cell(program::COL_DEPS, op).is_some() {
+            numbers.dependent.push(Numbered { op, at });
+        }
         if let Some(id) = ir.int_cell(program::COL_ID, op) {
             match numbers.ids.entry(id) {
                 hashbrown::hash_map::Entry::Vacant(entry) => {
@@ -133,22 +135,14 @@ impl Verifier<'_> {
     /// Dependences name instructions of the function that have run before.
     pub(super) fn check_deps(&mut self, function: Op) {
         let ir = self.ir;
-        if !self.program.numbers.has_deps {
-            return;
-        }
+        let dependent = std::mem::take(&mut self.program.numbers.dependent);
         let mut down: Vec<Edge> = Vec::new();
         let mut edges: Vec<(u32, u32)> = Vec::new();
-        let mut at = 0;
-        for op in ir.walk_op(function) {
-            let words = ir.words_cell(program::COL_DEPS, op).unwrap_or(&[]);
-            let own = ir.int_cell(program::COL_ID, op);
-            let known = own
-                .and_then(|own| self.program.numbers.ids.get(&own))
-                .copied();
-            at = known.map_or(at, |known| known.at);
-            for dep in words.iter().map(|&word| Dep::from_word(word)) {
-                let from = Numbered { op, at };
-                self.check_dep(dep, own, from, &mut edges, &mut down);
+        for &from in &dependent {
+            let words = ir.words_cell(program::COL_DEPS, from.op).unwrap_or(&[]);
+            let own = ir.int_cell(program::COL_ID, from.op);
+            for &word in words {
+                self.check_dep(Dep::from_word(word), own, from, &mut edges, &mut down);
             }
         }
         // Edges that all lead up make no circle.
@@ -194,25 +188,30 @@ impl Verifier<'_> {
         edges: &mut Vec<(u32, u32)>,
         down: &mut Vec<Edge>,
     ) {
-        let text = dep_text(dep);
-        if dep.set {
-            let message = format!("dependence `{text}` names no `depset` of the function");
-            let help = "write the instructions it stands for one by one".to_owned();
-            self.error(from.op, Part::Whole, message, Some(help));
+        let (what, help) = if dep.set {
+            (
+                "names no `depset` of the function",
+                "write the instructions it stands for one by one".to_owned(),
+            )
         } else if Some(dep.id) == own {
-            let message = format!("dependence `{text}` leads from an instruction to itself");
-            let help = "what an iteration owes to the one before is no dependence in the text";
-            self.error(from.op, Part::Whole, message, Some(help.to_owned()));
+            (
+                "leads from an instruction to itself",
+                "what an iteration owes to the one before is no dependence in the text".to_owned(),
+            )
         } else if let Some(&to) = self.program.numbers.ids.get(&dep.id) {
             edges.extend(own.map(|own| (own, dep.id)));
             if to.at > from.at {
                 down.push(Edge { dep, from, to, own });
             }
+            return;
         } else {
-            let message = format!("dependence `{text}` names no instruction of the function");
-            let help = format!("an instruction is given its number by `id = {}`", dep.id);
-            self.error(from.op, Part::Whole, message, Some(help));
-        }
+            (
+                "names no instruction of the function",
+                format!("an instruction is given its number by `id = {}`", dep.id),
+            )
+        };
+        let message = format!("dependence `{}` {what}", dep_text(dep));
+        self.error(from.op, Part::Whole, message, Some(help));
     }
 }
 

@@ -3,8 +3,6 @@
 
 use std::rc::Rc;
 
-use smallvec::SmallVec;
-
 use super::super::ops::{OpCode, OpDef, Syntax};
 use super::super::program::names;
 use super::super::space::Target;
@@ -59,7 +57,10 @@ pub(super) struct Verifier<'a> {
     pub(super) values: Vec<ValueState>,
     pub(super) homes: Homes,
     facts: FactCache,
-    good: GoodInstructions,
+    good: GoodKeys,
+    good_forms: GoodKeys,
+    /// Room for the facts of one instruction.
+    fact_list: Vec<Option<Facts>>,
     pub(super) good_dicts: GoodDicts,
     pub(super) resolved: Rc<[Resolved]>,
 }
@@ -88,7 +89,9 @@ impl<'a> Verifier<'a> {
             ],
             homes: Homes::default(),
             facts: FactCache::new(),
-            good: GoodInstructions::new(),
+            good: GoodKeys::new(),
+            good_forms: GoodKeys::new(),
+            fact_list: Vec::new(),
             good_dicts: GoodDicts::new(),
             resolved: Resolved::table(&ir.ctx).into(),
         }
@@ -236,19 +239,26 @@ impl<'a> Verifier<'a> {
     fn check_op(&mut self, op: Op, code: OpCode) {
         let def = code.def();
         let key = self.key(op, code);
-        if self.good.contains(&key) {
+        if self.good.contains(&key.whole()) {
             self.check_overlaps(op, code, def);
             return;
         }
+        let form = key.form();
+        let is_known = self.good_forms.contains(&form);
         let before = self.diags.errors();
-        self.check_instruction(op, code, def);
+        let is_plain = self.check_instruction(op, code, def, is_known);
         if self.diags.errors() == before {
-            self.good.insert(&key);
+            self.good.insert(&key.whole());
+            if is_plain && !is_known {
+                self.good_forms.insert(&form);
+            }
             self.check_overlaps(op, code, def);
         }
     }
 
-    /// Everything [`check_instruction`](Self::check_instruction) looks at, as words.
+    /// Everything [`check_instruction`](Self::check_instruction) looks at, as words: all but the
+    /// accesses first.
+    #[inline]
     fn key(&self, op: Op, code: OpCode) -> Key {
         let ir = self.ir;
         let mut key = Key::new();
@@ -272,7 +282,7 @@ impl<'a> Verifier<'a> {
                     .iter()
                     .position(|other| other.value == operand.value);
                 key.push(first.unwrap_or(position) as u32);
-                match super::bounds::loop_of(ir, operand.value) {
+                match super::super::loops::loop_of(ir, operand.value) {
                     Some(around) => {
                         key.push(ir.dict(around).index() as u32);
                         key.push(ir.operands(around).iter().map(|o| 1 << (o.role & 3)).sum());
@@ -280,32 +290,48 @@ impl<'a> Verifier<'a> {
                     None => key.push(NONE),
                 }
             } else {
-                key.push(operand.annot.index() as u32);
                 key.push(self.values[operand.value.index()].dict);
             }
+        }
+        key.end_form();
+        for operand in operands {
+            key.push(operand.annot.index() as u32);
         }
         key
     }
 
-    fn check_instruction(&mut self, op: Op, code: OpCode, def: &'static OpDef) {
+    /// Checks one instruction, and only its accesses where its form is known to be good; whether the
+    /// form can be judged without the accesses.
+    fn check_instruction(
+        &mut self,
+        op: Op,
+        code: OpCode,
+        def: &'static OpDef,
+        has_good_form: bool,
+    ) -> bool {
         let ir = self.ir;
-        self.check_statement(op, code, def);
-        self.check_dict(op, code, def);
-        let facts: SmallVec<[Option<Facts>; 8]> = ir
-            .operands(op)
-            .iter()
-            .map(|operand| {
-                self.facts
-                    .get(&ir.ctx, ir.value_type(operand.value), operand.annot)
-            })
-            .collect();
-        let before = self.diags.errors();
+        let mut facts = std::mem::take(&mut self.fact_list);
+        facts.clear();
+        for operand in ir.operands(op) {
+            let ty = ir.value_type(operand.value);
+            facts.push(self.facts.get(&ir.ctx, ty, operand.annot));
+        }
+        // An access that sees another dtype is part of the form.
+        let is_plain = !facts.iter().flatten().any(|facts| facts.recast);
         let engine = def.engines.and_then(|engines| {
             OpView::new(ir, op)
                 .engine_attr()
                 .or_else(|| Some(engines.default_on(self.target)))
         });
-        self.check_operands(op, code, engine, &facts);
+        let skips = has_good_form && is_plain;
+        if !skips {
+            self.check_statement(op, code, def);
+            self.check_dict(op, code, def);
+        }
+        let before = self.diags.errors();
+        if skips || self.check_operands(op, code, engine, &facts) {
+            self.check_shapes(op, code, &facts);
+        }
         self.check_accesses(op, def, engine, &facts);
         if let Some(check) = def.check
             && (self.diags.errors() == before || def.syntax != Syntax::Instruction)
@@ -320,6 +346,8 @@ impl<'a> Verifier<'a> {
                 diags: self.diags,
             });
         }
+        self.fact_list = facts;
+        is_plain
     }
 }
 
@@ -330,6 +358,15 @@ struct Key {
     words: [u32; KEY_WORDS],
     len: usize,
     hash: u64,
+    /// Length and hash of the form: everything but the accesses.
+    form: (usize, u64),
+}
+
+/// A key or the first part of one.
+struct KeyPart<'a> {
+    /// `None` where the key was too short to hold it.
+    words: Option<&'a [u32]>,
+    hash: u64,
 }
 
 impl Key {
@@ -338,6 +375,7 @@ impl Key {
             words: [0; KEY_WORDS],
             len: 0,
             hash: 0x9e37_79b9_7f4a_7c15,
+            form: (0, 0),
         }
     }
 
@@ -350,30 +388,54 @@ impl Key {
         self.hash = (self.hash ^ u64::from(word)).wrapping_mul(0xff51_afd7_ed55_8ccd);
         self.hash ^= self.hash >> 32;
     }
+
+    fn end_form(&mut self) {
+        self.form = (self.len, self.hash);
+    }
+
+    fn whole(&self) -> KeyPart<'_> {
+        KeyPart {
+            words: self.words.get(..self.len),
+            hash: self.hash,
+        }
+    }
+
+    fn form(&self) -> KeyPart<'_> {
+        KeyPart {
+            words: self.words.get(..self.form.0),
+            hash: self.form.1,
+        }
+    }
 }
 
-/// Instructions found good, the most recent of each hash.
-struct GoodInstructions {
+/// Keys found good, the most recent of each hash.
+struct GoodKeys {
     slots: Vec<([u32; KEY_WORDS], u32)>,
 }
 
 const SLOTS: usize = 1 << 10;
 
-impl GoodInstructions {
-    fn new() -> GoodInstructions {
-        GoodInstructions {
+impl GoodKeys {
+    fn new() -> GoodKeys {
+        GoodKeys {
             slots: vec![([0; KEY_WORDS], 0); SLOTS],
         }
     }
 
-    fn contains(&self, key: &Key) -> bool {
+    #[inline]
+    fn contains(&self, key: &KeyPart<'_>) -> bool {
         let (words, len) = &self.slots[key.hash as usize % SLOTS];
-        key.len <= KEY_WORDS && *len as usize == key.len && words[..key.len] == key.words[..key.len]
+        key.words
+            .is_some_and(|key| words.get(..*len as usize) == Some(key))
     }
 
-    fn insert(&mut self, key: &Key) {
-        if key.len <= KEY_WORDS {
-            self.slots[key.hash as usize % SLOTS] = (key.words, key.len as u32);
+    fn insert(&mut self, key: &KeyPart<'_>) {
+        let (slot, len) = &mut self.slots[key.hash as usize % SLOTS];
+        if let Some(words) = key.words
+            && let Some(slot) = slot.get_mut(..words.len())
+        {
+            slot.copy_from_slice(words);
+            *len = words.len() as u32;
         }
     }
 }

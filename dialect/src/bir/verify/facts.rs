@@ -54,6 +54,8 @@ pub struct Facts {
     pub room: u64,
     /// Whether loop indices move it.
     pub has_terms: bool,
+    /// Whether it sees the location's bytes as another dtype.
+    pub recast: bool,
     /// Whether it touches an element twice.
     pub overlaps_itself: bool,
     /// What is wrong with it.
@@ -94,6 +96,7 @@ impl Facts {
             limit: 0,
             room: mem.partitions(),
             has_terms: !access.terms.is_empty(),
+            recast: access.dtype != mem.dtype,
             overlaps_itself: false,
             fault: Fault::None,
         };

@@ -8,12 +8,12 @@
 
 use super::super::access::Access;
 use super::super::attrs::Accumulate;
+use super::super::loops::loop_of;
 use super::super::ops::{OpCode, OpDef};
 use super::super::program::names;
 use super::super::space::{Engine, Target};
 use super::super::types::MemType;
 use super::super::view::OpView;
-use super::bounds::loop_of;
 use super::words::value_text;
 use crate::analysis::access::footprint;
 use crate::analysis::index::{FunctionIndex, Touch};

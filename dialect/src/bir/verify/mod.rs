@@ -9,13 +9,13 @@
 //! * `attributes` – names and types of attributes;
 //! * `bounds` – accesses at both extremes of every loop, partition windows, encodings;
 //! * `checks` – constraints of single ops, named by the op table;
-//! * `defined`, `groups`, `lifetimes`, `tokens` – at [`Level::Full`]: what memory holds where it is
+//! * `defined`, `groups`, `lifetimes`, `semaphores` – at [`Level::Full`]: what memory holds where it is
 //!   read, who wrote what is accumulated onto, placed locations that overlap, semaphores.
 //!
 //! Invariants:
 //! * what is checked of an instruction by itself depends only on its op, dictionary, target, and per
 //!   operand role, type, access, placement and loop range: an instruction equal in all of these to
-//!   one found good is not checked again;
+//!   one found good is not checked again, and of one equal in all but the accesses only these;
 //! * nothing is allocated for a good instruction.
 
 mod attributes;
@@ -32,12 +32,14 @@ mod lifetimes;
 mod operands;
 mod overlaps;
 mod placement;
+mod semaphores;
 mod structure;
-mod tokens;
 mod words;
 
 use super::access::Access;
+use super::attrs::Placement;
 use super::ops::OpDef;
+use super::program::names;
 use super::space::{Engine, Target};
 use super::types::MemType;
 use super::view::{OpView, RoleView};
@@ -156,6 +158,20 @@ impl<'a> OpContext<'a> {
             .filter(|(operand, _)| usize::from(operand.role) == number)
             .filter_map(|(_, facts)| *facts)
             .collect()
+    }
+
+    /// The first partition the tile in a role covers, placement included; `None` where loops move it.
+    pub fn start_partition(&self, role: &str) -> Option<i64> {
+        let facts = self.facts(role)?;
+        if facts.has_terms {
+            return None;
+        }
+        let alloc = self.ir.def_op(self.value(role)?)?;
+        let at = self.ir.ctx.dict_get(self.ir.dict(alloc), names::AT);
+        let base = at
+            .and_then(|at| Placement::get(&self.ir.ctx, at))
+            .map_or(0, placement::base_partition);
+        facts.start.checked_add(i64::from(base))
     }
 
     /// What stands in a role.

@@ -78,13 +78,14 @@ impl Verifier<'_> {
         }
     }
 
+    /// Engine and operands, each by itself; whether the operands are good.
     pub(super) fn check_operands(
         &mut self,
         op: Op,
         code: OpCode,
         engine: Option<Engine>,
         facts: &[Option<Facts>],
-    ) {
+    ) -> bool {
         let ir = self.ir;
         let def = code.def();
         let indices = def.indices_role();
@@ -114,7 +115,7 @@ impl Verifier<'_> {
         }
         let table = std::rc::Rc::clone(&self.resolved);
         let Some(resolved) = table.get(code as usize) else {
-            return;
+            return false;
         };
         for (role, entry) in def.operands.iter().enumerate() {
             let literal = resolved.literal(ir, op, role);
@@ -124,9 +125,7 @@ impl Verifier<'_> {
             }
         }
         self.check_register_result(op, def, &counts);
-        if self.diags.errors() == before {
-            self.check_shapes(op, def, resolved, facts);
-        }
+        self.diags.errors() == before
     }
 
     fn check_engine(&mut self, op: Op, def: &'static OpDef, engine: Option<Engine>) {
@@ -389,14 +388,14 @@ impl Verifier<'_> {
             .and_then(|(_, fact)| fact.map(|fact| fact.dtype))
     }
 
-    fn check_shapes(
-        &mut self,
-        op: Op,
-        def: &'static OpDef,
-        resolved: &Resolved,
-        facts: &[Option<Facts>],
-    ) {
+    /// Roles that must be of equal shape or dtype, where each operand by itself is good.
+    pub(super) fn check_shapes(&mut self, op: Op, code: OpCode, facts: &[Option<Facts>]) {
         let ir = self.ir;
+        let def = code.def();
+        let table = std::rc::Rc::clone(&self.resolved);
+        let Some(resolved) = table.get(code as usize) else {
+            return;
+        };
         let operands = ir.operands(op);
         let find = |role: u8| -> Option<(usize, Facts)> {
             let position = operands.iter().position(|operand| operand.role == role)?;

@@ -15,21 +15,25 @@ use smallvec::SmallVec;
 
 use super::super::access::{Access, Target as TermTarget};
 use super::super::attrs::Placement;
+use super::super::loops::{Range, loop_of, loop_range};
 use super::super::ops::{OpCode, OpDef, Trait};
 use super::super::program::names;
 use super::super::space::Space;
 use super::super::types::MemType;
 use super::super::view::OpView;
-use super::bounds::{Range, loop_of, loop_range};
 use super::driver::{NONE, Verifier};
 use super::placement::{base_byte, base_partition};
 use super::words::value_text;
-use crate::analysis::access::{Footprint, footprint};
+use crate::analysis::access::{Footprint, StrideSet, footprint};
 use crate::ir::{Annot, AttrView, Op, Str, Value};
 use crate::text::diag::{Diagnostic, Part, Place};
 
 /// Iterations over which two sides that move apart are compared.
 const ITERATIONS: u64 = 1 << 12;
+/// Iterations in all, over a file; then only the first of each loop is looked at.
+const BUDGET: u64 = 1 << 22;
+/// What a comparison byte by byte counts for.
+const COMPARISON: u64 = 64;
 
 /// Locations whose bytes may be those of others, in the function being walked.
 #[derive(Default)]
@@ -38,6 +42,8 @@ pub(super) struct Homes {
     /// By name, and who is to alias a name that comes later.
     by_name: HashMap<Str, Value, foldhash::fast::FixedState>,
     waiting: HashMap<Str, SmallVec<[Value; 2]>, foldhash::fast::FixedState>,
+    /// Iterations looked at so far.
+    spent: u64,
 }
 
 /// Where the bytes of a location are.
@@ -195,7 +201,9 @@ impl Verifier<'_> {
     fn check_pair(&mut self, op: Op, code: OpCode, def: &'static OpDef, w: usize, r: usize) {
         let ir = self.ir;
         let operands = ir.operands(op);
-        let (written, other) = (&operands[w], &operands[r]);
+        let (Some(written), Some(other)) = (operands.get(w), operands.get(r)) else {
+            return;
+        };
         let Some(shift) = self.shift(written.value, other.value) else {
             return;
         };
@@ -207,8 +215,7 @@ impl Verifier<'_> {
         };
         let twice = entry.writes();
         let in_place = !twice && (def.has(Trait::Elementwise) || def.has(Trait::InPlace));
-        let is_whole = written.annot == Annot::UNIT && other.annot == Annot::UNIT;
-        if in_place && written.value == other.value && is_whole {
+        if in_place && written.value == other.value && written.annot == other.annot {
             return;
         }
         let is_scalar = !twice
@@ -335,7 +342,12 @@ impl Verifier<'_> {
 
     /// Index values in whose iteration two sides share bytes, and whether as one access then;
     /// with `in_place`, one access is no meeting.
-    fn meeting(&self, a: &Side, b: &Side, in_place: bool) -> Option<(Vec<(Value, i128)>, bool)> {
+    fn meeting(
+        &mut self,
+        a: &Side,
+        b: &Side,
+        in_place: bool,
+    ) -> Option<(Vec<(Value, i128)>, bool)> {
         let mut apart: Moves = b.moves.clone();
         for &(value, by) in &a.moves {
             match apart.iter_mut().find(|known| known.0 == value) {
@@ -359,7 +371,12 @@ impl Verifier<'_> {
             total.saturating_mul(range.trips.unwrap_or(1))
         });
         let alike = a.dims == b.dims && a.size == b.size && a.partitions == b.partitions;
-        for mut i in 0..total.min(ITERATIONS) {
+        let iterations = match self.homes.spent < BUDGET {
+            true => total.min(ITERATIONS),
+            false => 1,
+        };
+        for mut i in 0..iterations {
+            self.homes.spent += 1;
             let mut by = [0i128; 2];
             let mut at = Vec::new();
             for (value, step, range) in &ranges {
@@ -379,6 +396,21 @@ impl Verifier<'_> {
             if in_place && is_same {
                 continue;
             }
+            let apart = |a: &StrideSet, b: &StrideSet, by: i64| {
+                let ends = |set: &StrideSet| set.start().zip(set.end());
+                match (ends(a), ends(b)) {
+                    (Some(a), Some(b)) => {
+                        a.1 <= b.0.saturating_add(by) || b.1.saturating_add(by) <= a.0
+                    }
+                    _ => true,
+                }
+            };
+            if apart(&a.print.partitions, &b.print.partitions, partitions)
+                || apart(&a.print.bytes, &b.print.bytes, bytes)
+            {
+                continue;
+            }
+            self.homes.spent += COMPARISON;
             let moved = b.print.placed(partitions, bytes);
             if a.print.common(&moved).is_some_and(|shared| shared > 0) {
                 return Some((at, is_same));

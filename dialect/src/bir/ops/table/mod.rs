@@ -10,6 +10,7 @@ use super::super::num::DType;
 use super::super::space::Engine::{Act, Dma, Dve, Pe, Pool, Sp};
 use super::super::space::{DTypeSet, SpaceSet};
 use super::super::verify::checks;
+use super::alu::ALU_OPS;
 use super::def::*;
 use super::enums::*;
 use crate::ir::{Ir, Op};

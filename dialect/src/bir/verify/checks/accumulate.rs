@@ -76,6 +76,9 @@ pub(crate) fn activate2(cx: &mut OpContext<'_>) {
 }
 
 pub(crate) fn exponential(cx: &mut OpContext<'_>) {
+    if cx.facts("src").is_some_and(|src| src.dtype == DType::Tf32) {
+        cx.operand_error("src", "must be of another dtype than `tf32`");
+    }
     legal_words(cx, "reduce_cmd", COMMANDS);
     accumulator(cx, "idle");
 }

@@ -88,14 +88,14 @@ pub(crate) fn tensor_scalar(cx: &mut OpContext<'_>) {
             continue;
         };
         word_of_generation(cx, attrs[i]);
-        if word == "average" {
+        if AluOp::of(word).is_some_and(|op| op.arity == Arity::Reduction) {
             cx.attr_error(
                 attrs[i],
                 "must be an operation on elements, found `average`",
             );
         }
         let is_present = cx.role(scalars[i]).is_present();
-        if UNARY.contains(&word) {
+        if is_unary(word) {
             if cx.role(scalars[i]).operand().is_some() {
                 cx.operand_error(
                     scalars[i],
@@ -176,7 +176,7 @@ pub(crate) fn scan(cx: &mut OpContext<'_>) {
 }
 
 pub(crate) fn tensor_reduce(cx: &mut OpContext<'_>) {
-    legal_words(cx, "op", REDUCERS);
+    legal_alu(cx, "op", |op| op.reduces);
     let word = cx.view().word("op").unwrap_or("");
     if is_bitvec(word) {
         bit_operands(cx, word, &["src", "dst"]);

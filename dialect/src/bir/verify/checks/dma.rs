@@ -289,7 +289,84 @@ pub(crate) fn dma_transpose(cx: &mut OpContext<'_>) {
             );
         }
     }
-    if let (Some(index), Some(&rows)) = (cx.facts("src_index"), src.first())
+    if cx.view().word("dge") == Some("hwdge") && !gathers {
+        // The shapes on which all pages about the hardware agree.
+        let ends = (src.first().copied(), src.last().copied());
+        if ends != (Some(16), Some(u64::from(PARTITIONS))) {
+            cx.operand_error_help(
+                "src",
+                format!("must have 16 rows, and {PARTITIONS} elements in its last dimension, with `dge = hwdge`, found {src:?}"),
+                Some("`dge = none` transposes other shapes".to_owned()),
+            );
+        }
+    }
+    if gathers {
+        transposed_rows(cx, &src);
+    }
+}
+
+/// A transposition of the rows an index tile names.
+fn transposed_rows(cx: &mut OpContext<'_>, src: &[u64]) {
+    if cx.view().word("dge") != Some("swdge") {
+        cx.attr_error_help(
+            "dge",
+            "must be `swdge` where rows are indexed",
+            Some("write `{dge = swdge}`".to_owned()),
+        );
+    }
+    if cx.target == Target::Trn1 {
+        cx.operand_error("src_index", "exists from `trn2` on, found target `trn1`");
+    }
+    if let Some(facts) = cx.facts("src")
+        && facts.space != Space::Dram
+    {
+        cx.operand_error(
+            "src",
+            format!(
+                "must be in `dram` where `src_index` names its rows, found `{}`",
+                facts.space
+            ),
+        );
+    }
+    if let &[_, a, b, _] = src
+        && a != 1
+        && b != 1
+    {
+        cx.operand_error(
+            "src",
+            format!("must have one element in dimension 1 or 2 with `src_index`, found {src:?}"),
+        );
+    }
+    let Some(index) = cx.facts("src_index") else {
+        return;
+    };
+    if index.dtype != DType::U32 {
+        cx.operand_error(
+            "src_index",
+            format!(
+                "must be of `u32` for a transposition, found `{}`",
+                index.dtype
+            ),
+        );
+    }
+    if index.partitions < 16 || !index.partitions.is_multiple_of(16) {
+        cx.operand_error(
+            "src_index",
+            format!(
+                "must have 16 to 128 partitions, a multiple of 16, found {}",
+                index.partitions
+            ),
+        );
+    } else if index.elements > 1 && index.partitions != u64::from(PARTITIONS) {
+        cx.operand_error(
+            "src_index",
+            format!(
+                "must have {PARTITIONS} partitions for more than one column, found {}",
+                index.partitions
+            ),
+        );
+    }
+    if let Some(&rows) = src.first()
         && index.total() < rows
     {
         cx.operand_error(
@@ -301,14 +378,17 @@ pub(crate) fn dma_transpose(cx: &mut OpContext<'_>) {
             ),
         );
     }
-    if gathers && cx.view().word("dge") != Some("swdge") {
-        cx.attr_error("dge", "must be `swdge` where rows are indexed");
-    }
 }
 
 pub(crate) fn dma_compute(cx: &mut OpContext<'_>) {
     queue(cx);
     legal_words(cx, "op", &["add"]);
+    if let Some(found @ ("swdge" | "hwdge")) = cx.view().word("dge") {
+        cx.attr_error(
+            "dge",
+            format!("must be `none`: sums are made from descriptors of the host, found `{found}`"),
+        );
+    }
     let Some(dst) = cx.facts("dst") else { return };
     let sources = cx.all_facts("srcs");
     if sources.len() > MAX_SOURCES {

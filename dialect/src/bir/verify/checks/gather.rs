@@ -88,12 +88,31 @@ fn snake(cx: &mut OpContext<'_>, tile: &str, other: &str) {
     }
 }
 
+/// Column numbers begin on the partition on which the tile they are used with begins.
+fn starts_with(cx: &mut OpContext<'_>, tile: &str) {
+    if let (Some(expected), Some(found)) = (cx.start_partition(tile), cx.start_partition("index"))
+        && expected != found
+    {
+        cx.operand_error_help(
+            "index",
+            format!("must start at partition {expected}, as `{tile}`, found {found}"),
+            Some(format!(
+                "copy the numbers to the partitions from {expected} on"
+            )),
+        );
+    }
+}
+
 pub(crate) fn tensor_gather(cx: &mut OpContext<'_>) {
     snake(cx, "dst", "src");
+    starts_with(cx, "src");
 }
 
 pub(crate) fn tensor_scatter(cx: &mut OpContext<'_>) {
     snake(cx, "src", "dst");
+    if cx.facts("src").is_some_and(|src| src.space == Space::Sbuf) {
+        starts_with(cx, "src");
+    }
     if cx.engine == Some(Engine::Act) && cx.facts("dst").is_some_and(|f| f.space == Space::Psum) {
         cx.operand_error("dst", "must be in `sbuf` on engine `act`, found `psum`");
     }

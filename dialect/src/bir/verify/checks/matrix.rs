@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 
 use super::super::super::access::Target as TermTarget;
 use super::super::super::attrs::Accumulate;
+use super::super::super::loops::{loop_of, loop_range};
 use super::super::super::space::PSUM_BANK_BYTES;
-use super::super::bounds::{loop_of, loop_range};
 use super::*;
 
 /// Rows and columns of the array.
@@ -74,10 +74,31 @@ pub(crate) fn matmult(cx: &mut OpContext<'_>) {
         matmult_shape(cx, &dst, m, n);
     }
     matmult_dtypes(cx, dst.dtype, stationary.dtype, moving.dtype);
+    if cx.view().flag("is_transpose") {
+        transposition(cx, k, n, dst.dtype, stationary.dtype);
+    }
     accumulation(cx);
     array_tile(cx, k, m);
     if cx.target < Target::Trn3 {
         one_bank(cx);
+    }
+}
+
+/// `moving` is an identity matrix, and 16-bit data comes out as it went in.
+fn transposition(cx: &mut OpContext<'_>, k: u64, n: u64, dst: DType, stationary: DType) {
+    if n != k {
+        cx.operand_error(
+            "moving",
+            format!(
+                "must be {k} x {k} where `is_transpose` is given, an identity matrix, found {k} x {n}"
+            ),
+        );
+    }
+    if dst.size_bytes() == 2 && stationary.size_bytes() == 2 && dst != stationary {
+        cx.operand_error(
+            "dst",
+            format!("must be of `{stationary}`, as `stationary`, where `is_transpose` is given, found `{dst}`"),
+        );
     }
 }
 
@@ -123,6 +144,34 @@ fn array_tile(cx: &mut OpContext<'_>, k: u64, m: u64) {
         );
         return;
     };
+    if cx.target == Target::Trn1 && rows == 32 && columns == 32 {
+        cx.attr_error(
+            "tile_size",
+            "must have more than 32 rows or columns on `trn1`, found 32 and 32",
+        );
+    }
+    if columns != 128 && cx.view().flag("double_row") {
+        cx.attr_error(
+            "tile_size",
+            format!("must have 128 columns where `double_row` is given, found {columns}"),
+        );
+    }
+    for (role, what, expected) in [
+        ("stationary", "row", row),
+        ("moving", "row", row),
+        ("dst", "column", column),
+    ] {
+        if let Some(found) = cx.start_partition(role)
+            && found != expected
+        {
+            cx.operand_error(
+                role,
+                format!(
+                    "must start at partition {expected}, the {what} of `tile_position`, found {found}"
+                ),
+            );
+        }
+    }
     for (what, size, position, used) in [("rows", rows, row, k), ("columns", columns, column, m)] {
         if !matches!(size, 32 | 64 | 128) {
             cx.attr_error(
@@ -289,6 +338,16 @@ pub(crate) fn transpose(cx: &mut OpContext<'_>) {
                     "dst",
                     format!("must be in `psum` on engine `pe`, found `{}`", dst.space),
                     Some("`{engine = dve}` transposes up to 32 x 32 anywhere".to_owned()),
+                );
+            }
+            if src.dtype.size_bytes() == 1 {
+                cx.operand_error_help(
+                    "src",
+                    format!(
+                        "must be of 16 or 32 bits on engine `pe`, which widens others, found `{}`",
+                        src.dtype
+                    ),
+                    Some("copy it to `bf16` with `tensor_copy` first".to_owned()),
                 );
             }
             ARRAY

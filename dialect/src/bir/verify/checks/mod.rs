@@ -19,37 +19,11 @@ pub(crate) use movement::*;
 pub(crate) use storage::*;
 
 use super::super::num::DType;
-use super::super::ops::is_bitvec;
+use super::super::ops::{ALU, AluOp, Arity, is_bitvec};
 use super::super::space::{Engine, Space, Target};
 use super::OpContext;
 use super::operands::shape_text;
 use super::words::counted;
-
-/// ALU operations of one operand; their scalar is absent or 0.
-const UNARY: &[&str] = &[
-    "invert",
-    "abs",
-    "square",
-    "relu",
-    "rsqrt",
-    "reciprocal",
-    "bypass",
-];
-
-/// Operations a reduction along rows may use.
-const REDUCERS: &[&str] = &[
-    "add",
-    "subtract",
-    "multiply",
-    "max",
-    "min",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-];
 
 /// At most one of these tiles is in PSUM: an engine reads it through one port.
 fn one_psum(cx: &mut OpContext<'_>, first: &str, second: &str) {
@@ -114,12 +88,29 @@ fn legal_words(cx: &mut OpContext<'_>, attr: &str, legal: &[&str]) {
     }
 }
 
+/// The ALU operation of an attribute is one that `is_legal` takes.
+fn legal_alu(cx: &mut OpContext<'_>, attr: &str, is_legal: fn(&AluOp) -> bool) {
+    if let Some(word) = cx.view().word(attr)
+        && let Some(op) = AluOp::of(word)
+        && !is_legal(op)
+    {
+        let legal = ALU.iter().filter(|op| is_legal(op)).map(|op| op.name);
+        let words = super::words::one_of(legal);
+        cx.attr_error(attr, format!("must be {words}, found `{word}`"));
+    }
+}
+
+/// Whether a word is an ALU operation of one operand.
+fn is_unary(word: &str) -> bool {
+    AluOp::of(word).is_some_and(|op| op.arity == Arity::Unary)
+}
+
 /// An ALU word of two operands that the generation and the engine have.
 fn binary_word(cx: &mut OpContext<'_>, attr: &str) {
     let Some(word) = cx.view().word(attr) else {
         return;
     };
-    if UNARY.contains(&word) || word == "average" {
+    if AluOp::of(word).is_some_and(|op| op.arity != Arity::Binary) {
         cx.attr_error(
             attr,
             format!("must be an operation of two operands, found `{word}`"),
@@ -133,12 +124,15 @@ fn word_of_generation(cx: &mut OpContext<'_>, attr: &str) {
     let Some(word) = cx.view().word(attr) else {
         return;
     };
-    if matches!(word, "abs_max" | "abs_min") && cx.target < Target::Trn3 {
-        let target = cx.target;
+    let target = cx.target;
+    if let Some(op) = AluOp::of(word)
+        && target < op.since
+    {
+        let since = op.since;
         cx.attr_error_help(
             attr,
             format!("must be an operation of `{target}`, found `{word}`"),
-            Some("it exists from `trn3` on".to_owned()),
+            Some(format!("it exists from `{since}` on")),
         );
     }
 }

@@ -191,33 +191,8 @@ pub(crate) fn register_store(cx: &mut OpContext<'_>) {
     }
 }
 
-/// Operations sequencers have.
-const REGISTER_OPS: &[&str] = &[
-    "add",
-    "subtract",
-    "multiply",
-    "max",
-    "min",
-    "equal",
-    "not_equal",
-    "greater",
-    "greater_equal",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "left_shift",
-    "right_shift",
-    "divide_int",
-    "mod_int",
-];
-
 pub(crate) fn register_move(cx: &mut OpContext<'_>) {
-    legal_words(cx, "op", REGISTER_OPS);
+    legal_alu(cx, "op", |op| op.on_registers);
     let mut first = None;
     for role in ["value", "lhs", "rhs"] {
         let register = cx

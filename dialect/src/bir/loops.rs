@@ -1,0 +1,67 @@
+//! Which values the index of a loop takes.
+
+use super::ops::OpCode;
+use super::program::names;
+use crate::ir::{Block, Def, Ir, Op, Value};
+
+/// The loop whose index a value is.
+pub fn loop_of(ir: &Ir, index: Value) -> Option<Op> {
+    let Def::Arg { block, index: 0 } = ir.def(index) else {
+        return None;
+    };
+    let around = ir.block_parent(block)?;
+    (OpCode::of(ir, around) == Some(OpCode::Loop) && is_entry(ir, block)).then_some(around)
+}
+
+fn is_entry(ir: &Ir, block: Block) -> bool {
+    ir.entry(ir.block_region(block)) == Some(block)
+}
+
+/// Values of a loop index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// In the first iteration.
+    pub first: i128,
+    /// In the last iteration; `first` where the end is a register.
+    pub last: i128,
+    /// Distance between neighbours, at least 1.
+    pub step: i128,
+    /// Number of iterations; `None` where the end is a register.
+    pub trips: Option<u64>,
+}
+
+/// Values of the index of a loop; `None` where its start is a register.
+pub fn loop_range(ir: &Ir, around: Op) -> Option<Range> {
+    let dict = ir.dict(around);
+    let int = |name| {
+        ir.ctx
+            .dict_get(dict, name)
+            .and_then(|attr| ir.ctx.attr_int(attr))
+    };
+    let first = i128::from(int(names::LOWER)?);
+    let step = i128::from(int(names::STEP).unwrap_or(1).max(1));
+    let Some(upper) = int(names::UPPER) else {
+        return Some(Range {
+            first,
+            last: first,
+            step,
+            trips: None,
+        });
+    };
+    let upper = i128::from(upper);
+    if upper <= first {
+        return Some(Range {
+            first,
+            last: first,
+            step,
+            trips: Some(0),
+        });
+    }
+    let beyond = (upper - 1 - first) / step;
+    Some(Range {
+        first,
+        last: first + step * beyond,
+        step,
+        trips: Some(u64::try_from(beyond + 1).unwrap_or(u64::MAX)),
+    })
+}
