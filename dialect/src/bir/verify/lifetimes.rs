@@ -105,7 +105,8 @@ impl Lifetimes {
         }
     }
 
-    /// Reports overlaps, in the order in which the later location comes to life.
+    /// Reports overlaps, in the order in which the later location comes to life; each location
+    /// with the first it meets, for a slot of thousands would have millions of pairs.
     pub(super) fn check(&mut self, ir: &Ir, diags: &mut Diagnostics) {
         let mut order: Vec<(u32, u32, usize)> = self
             .placed
@@ -129,6 +130,7 @@ impl Lifetimes {
                     && !there.alias;
                 if share {
                     diags.push(overlap(ir, here, there));
+                    break;
                 }
             }
             active.push((to, slot));

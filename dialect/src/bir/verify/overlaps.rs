@@ -49,13 +49,30 @@ pub(super) struct Homes {
 /// Where the bytes of a location are.
 #[derive(Clone, Copy)]
 struct Home {
-    /// Locations that alias one another have the same.
-    group: Value,
+    /// Another home of the same bytes, or itself: locations that alias one another end at one.
+    group: u32,
     /// Space, first partition and byte, ends of both, where placed.
     at: Option<(Space, [u64; 4])>,
 }
 
 impl Homes {
+    /// The home at which all that share bytes with one end; the way there is shortened.
+    fn group(&mut self, mut at: u32) -> u32 {
+        while let Some(&Home { group, .. }) = self.list.get(at as usize)
+            && group != at
+        {
+            let next = self
+                .list
+                .get(group as usize)
+                .map_or(group, |home| home.group);
+            if let Some(home) = self.list.get_mut(at as usize) {
+                home.group = next;
+            }
+            at = next;
+        }
+        at
+    }
+
     /// A new function.
     pub(super) fn clear(&mut self) {
         self.list.clear();
@@ -106,7 +123,7 @@ impl Verifier<'_> {
         if at.is_none() && alias.is_none() && waiting.is_none() {
             return;
         }
-        self.move_in(value, Home { group: value, at });
+        self.move_in(value, at);
         let other = alias.and_then(|attr| match ir.ctx.attr(attr) {
             AttrView::Symbol(name) => Some(name),
             _ => None,
@@ -122,43 +139,35 @@ impl Verifier<'_> {
         }
     }
 
-    fn move_in(&mut self, value: Value, home: Home) {
-        self.values[value.index()].home = self.homes.list.len() as u32;
-        self.homes.list.push(home);
+    fn move_in(&mut self, value: Value, at: Option<(Space, [u64; 4])>) {
+        let group = self.homes.list.len() as u32;
+        self.values[value.index()].home = group;
+        self.homes.list.push(Home { group, at });
     }
 
     fn join(&mut self, one: Value, other: Value) {
         for value in [one, other] {
             if self.values[value.index()].home == NONE {
-                self.move_in(
-                    value,
-                    Home {
-                        group: value,
-                        at: None,
-                    },
-                );
+                self.move_in(value, None);
             }
         }
-        let (Some(kept), Some(gone)) = (self.home(one), self.home(other)) else {
-            return;
-        };
-        for home in &mut self.homes.list {
-            if home.group == gone.group {
-                home.group = kept.group;
-            }
+        let kept = self.homes.group(self.values[one.index()].home);
+        let gone = self.homes.group(self.values[other.index()].home);
+        if let Some(home) = self.homes.list.get_mut(gone as usize) {
+            home.group = kept;
         }
     }
 
-    fn home(&self, value: Value) -> Option<Home> {
-        self.homes
-            .list
-            .get(self.values[value.index()].home as usize)
-            .copied()
+    fn home(&mut self, value: Value) -> Option<Home> {
+        let at = self.values[value.index()].home;
+        let group = self.homes.group(at);
+        let home = self.homes.list.get(at as usize).copied()?;
+        Some(Home { group, ..home })
     }
 
     /// How far the bytes of `b` start behind those of `a` – partitions and bytes – if the locations
     /// share any.
-    fn shift(&self, a: Value, b: Value) -> Option<(i64, i64)> {
+    fn shift(&mut self, a: Value, b: Value) -> Option<(i64, i64)> {
         if a == b {
             return Some((0, 0));
         }
