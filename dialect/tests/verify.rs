@@ -212,3 +212,63 @@ fn coordinates_name_indices_the_instruction_has() {
         ]
     );
 }
+
+#[test]
+fn a_cycle_of_a_hundred_thousand_dependences_is_one_finding() {
+    let count = 100_000;
+    let mut text = String::from("bir.module @m {\n bir.func @f {\n %t = alloc sbuf<1x1xf32>\n");
+    for i in 0..count {
+        let next = (i + 1) % count;
+        writeln!(
+            text,
+            "memset %t <- 0.0 {{id = {i}, deps = [output {next}]}}"
+        )
+        .unwrap();
+    }
+    text.push_str("}\n}\n");
+    let ir = read(&text);
+    let diags = timed("verifying", Duration::from_secs(10), || {
+        findings(&ir, Level::Default)
+    });
+    let found: Vec<&str> = diags.iter().map(|found| &*found.message).collect();
+    assert_eq!(
+        found,
+        [
+            "dependences form a cycle: 0 -> 1 -> 2 -> 3 -> 4 -> 5 -> … -> 99994 -> 99995 -> 99996 -> 99997 -> 99998 -> 99999 -> 0, 100000 instructions"
+        ]
+    );
+}
+
+#[test]
+fn shared_bytes_by_the_thousand_take_no_quadratic_time() {
+    let count = 50_000;
+    let mut text = String::from("bir.module @m {\n bir.func @f {\n");
+    for i in 0..count {
+        let next = i + 1;
+        writeln!(
+            text,
+            "%a{i} = alloc sbuf<1x2xf32> {{must_alias = @a{next}}}"
+        )
+        .unwrap();
+    }
+    writeln!(text, "%a{count} = alloc sbuf<1x2xf32>").unwrap();
+    writeln!(text, "memset %a7 <- 0.0\ntensor_copy %a{count} <- %a0").unwrap();
+    writeln!(text, "tensor_copy %a{count}[:, 0:1] <- %a9[:, 0:1]").unwrap();
+    writeln!(
+        text,
+        "transpose %a{count}[:, 0:1] <- %a9[:, 0:1] {{engine = dve}}"
+    )
+    .unwrap();
+    text.push_str("}\n}\n");
+    let ir = read(&text);
+    let diags = timed("verifying", Duration::from_secs(10), || {
+        findings(&ir, Level::Default)
+    });
+    let found: Vec<&str> = diags.iter().map(|found| &*found.message).collect();
+    assert_eq!(
+        found,
+        [
+            "operand `src` of `transpose` reads the bytes of `%a50000` and `%a9` that `dst` writes, which `transpose` does not do in place"
+        ]
+    );
+}

@@ -49,12 +49,44 @@ struct Location {
     is_shared: bool,
 }
 
+/// The location a value is, by number; one table serves all functions of a file.
+#[derive(Default)]
+pub(super) struct Slots {
+    of: Vec<u32>,
+    used: Vec<Value>,
+}
+
+impl Slots {
+    fn get(&self, value: Value) -> Option<usize> {
+        let slot = *self.of.get(value.index())?;
+        (slot != u32::MAX).then_some(slot as usize)
+    }
+
+    fn insert(&mut self, value: Value, slot: usize) {
+        if self.of.len() <= value.index() {
+            self.of.resize(value.index() + 1, u32::MAX);
+        }
+        if let Some(known) = self.of.get_mut(value.index()) {
+            *known = slot as u32;
+            self.used.push(value);
+        }
+    }
+
+    fn clear(&mut self) {
+        for value in self.used.drain(..) {
+            if let Some(known) = self.of.get_mut(value.index()) {
+                *known = u32::MAX;
+            }
+        }
+    }
+}
+
 pub(super) struct Definedness<'a> {
     ir: &'a Ir,
     target: GenTarget,
     diags: &'a mut Diagnostics,
     locations: Vec<Location>,
-    slots: HashMap<Value, usize, Fixed>,
+    slots: &'a mut Slots,
     open: HashSet<Op, Fixed>,
     /// Writes to repeat for all iterations when a loop ends.
     pending: HashMap<Op, Vec<(Op, usize)>, Fixed>,
@@ -62,13 +94,20 @@ pub(super) struct Definedness<'a> {
 }
 
 /// Checks a function, and that placed locations that overlap are never live together.
-pub(super) fn check(ir: &Ir, function: Op, target: GenTarget, diags: &mut Diagnostics) {
+pub(super) fn check(
+    ir: &Ir,
+    function: Op,
+    target: GenTarget,
+    slots: &mut Slots,
+    diags: &mut Diagnostics,
+) {
+    slots.clear();
     let mut walk = Definedness {
         ir,
         target,
         diags,
         locations: Vec::new(),
-        slots: HashMap::default(),
+        slots,
         open: HashSet::default(),
         pending: HashMap::default(),
         lifetimes: Lifetimes::default(),
@@ -128,7 +167,7 @@ impl Definedness<'_> {
     fn ask_index(&mut self, function: Op, index: &FunctionIndex) {
         let ir = self.ir;
         for read in index.undefined_reads() {
-            let Some(&slot) = self.slots.get(&read.value) else {
+            let Some(slot) = self.slots.get(read.value) else {
                 continue;
             };
             if self.locations[slot].is_reported {
@@ -157,7 +196,7 @@ impl Definedness<'_> {
             );
         }
         for output in index.unwritten_outputs() {
-            let Some(&slot) = self.slots.get(&output.value) else {
+            let Some(slot) = self.slots.get(output.value) else {
                 continue;
             };
             let what = self.first_gap(slot, &output.gaps);
@@ -329,7 +368,7 @@ impl Definedness<'_> {
             let Some(entry) = def.operands.get(usize::from(operand.role)) else {
                 continue;
             };
-            let Some(&slot) = self.slots.get(&operand.value) else {
+            let Some(slot) = self.slots.get(operand.value) else {
                 continue;
             };
             if !entry.writes() {
@@ -343,7 +382,7 @@ impl Definedness<'_> {
             let Some(entry) = def.operands.get(usize::from(operand.role)) else {
                 continue;
             };
-            let Some(&slot) = self.slots.get(&operand.value) else {
+            let Some(slot) = self.slots.get(operand.value) else {
                 continue;
             };
             if !entry.writes() {
@@ -398,7 +437,7 @@ impl Definedness<'_> {
         let Some(operand) = ir.operands(op).get(position) else {
             return;
         };
-        let Some(&slot) = self.slots.get(&operand.value) else {
+        let Some(slot) = self.slots.get(operand.value) else {
             return;
         };
         if self.locations[slot].cover.is_none() {

@@ -153,14 +153,14 @@ impl Verifier<'_> {
         if let Some(first) = cycle.first()
             && let Some(&Numbered { op, .. }) = self.program.numbers.ids.get(first)
         {
-            let path: Vec<String> = cycle.iter().map(u32::to_string).collect();
-            let message = format!("dependences form a cycle: {} -> {first}", path.join(" -> "));
+            let message = format!("dependences form a cycle: {}", cycle_text(&cycle));
             let help = "leave out one of them: an instruction follows what has run before it";
             self.error(op, Part::Whole, message, Some(help.to_owned()));
         }
         let is_straight = !branches(ir, function);
+        let members: hashbrown::HashSet<u32, Fixed> = cycle.into_iter().collect();
+        let in_cycle = |id: Option<u32>| id.is_some_and(|id| members.contains(&id));
         for edge in down {
-            let in_cycle = |id: Option<u32>| id.is_some_and(|id| cycle.contains(&id));
             let is_below = is_straight || ir.block(edge.from.op) == ir.block(edge.to.op);
             if !is_below || (in_cycle(edge.own) && in_cycle(Some(edge.dep.id))) {
                 continue;
@@ -213,6 +213,30 @@ impl Verifier<'_> {
         let message = format!("dependence `{}` {what}", dep_text(dep));
         self.error(from.op, Part::Whole, message, Some(help));
     }
+}
+
+/// Members of a cycle a message names; the middle of a longer one is left out.
+const NAMED: usize = 12;
+
+/// "5 -> 6 -> 7 -> 5"
+fn cycle_text(cycle: &[u32]) -> String {
+    let Some(first) = cycle.first() else {
+        return String::new();
+    };
+    let list = |members: &[u32]| -> String {
+        let texts: Vec<String> = members.iter().map(u32::to_string).collect();
+        texts.join(" -> ")
+    };
+    if cycle.len() <= NAMED {
+        return format!("{} -> {first}", list(cycle));
+    }
+    let (head, tail) = (&cycle[..NAMED / 2], &cycle[cycle.len() - NAMED / 2..]);
+    format!(
+        "{} -> … -> {} -> {first}, {} instructions",
+        list(head),
+        list(tail),
+        cycle.len()
+    )
 }
 
 /// "flow 3", "anti #12"

@@ -7,6 +7,7 @@ use super::super::ops::{OpCode, OpDef, Syntax};
 use super::super::program::names;
 use super::super::space::Target;
 use super::super::view::OpView;
+use super::defined::Slots;
 use super::dominance::Dominators;
 use super::facts::{FactCache, Facts};
 use super::operands::Resolved;
@@ -56,6 +57,8 @@ pub(super) struct Verifier<'a> {
     pub(super) program: Program,
     pub(super) values: Vec<ValueState>,
     pub(super) homes: Homes,
+    /// Locations of the function whose memory is being followed.
+    pub(super) slots: Slots,
     facts: FactCache,
     good: GoodKeys,
     good_forms: GoodKeys,
@@ -88,6 +91,7 @@ impl<'a> Verifier<'a> {
                 ir.value_rows()
             ],
             homes: Homes::default(),
+            slots: Slots::default(),
             facts: FactCache::new(),
             good: GoodKeys::new(),
             good_forms: GoodKeys::new(),
@@ -297,6 +301,7 @@ impl<'a> Verifier<'a> {
         for operand in operands {
             key.push(operand.annot.index() as u32);
         }
+        key.end();
         key
     }
 
@@ -374,7 +379,7 @@ impl Key {
         Key {
             words: [0; KEY_WORDS],
             len: 0,
-            hash: 0x9e37_79b9_7f4a_7c15,
+            hash: 0,
             form: (0, 0),
         }
     }
@@ -385,12 +390,28 @@ impl Key {
             *slot = word;
         }
         self.len += 1;
-        self.hash = (self.hash ^ u64::from(word)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        self.hash ^= self.hash >> 32;
     }
 
     fn end_form(&mut self) {
-        self.form = (self.len, self.hash);
+        self.form = (self.len, self.hash_of(0, self.len, 0x9e37_79b9_7f4a_7c15));
+    }
+
+    /// Ends the key.
+    fn end(&mut self) {
+        self.hash = self.hash_of(self.form.0, self.len, self.form.1);
+    }
+
+    fn hash_of(&self, from: usize, to: usize, seed: u64) -> u64 {
+        let words = self.words.get(from..to).unwrap_or_default();
+        let mut hash = seed;
+        for pair in words.chunks(2) {
+            let low = pair.first().copied().unwrap_or(0);
+            let high = pair.get(1).copied().unwrap_or(0);
+            let both = u64::from(low) | u64::from(high) << 32;
+            hash = (hash ^ both).wrapping_mul(0xff51_afd7_ed55_8ccd);
+            hash ^= hash >> 32;
+        }
+        hash
     }
 
     fn whole(&self) -> KeyPart<'_> {

@@ -93,6 +93,9 @@ impl Lifetimes {
 
     /// An access at a position.
     pub(super) fn touch(&mut self, value: Value, at: u32, overwrites: bool) {
+        if self.placed.is_empty() {
+            return;
+        }
         let Some(&slot) = self.slots.get(&value) else {
             return;
         };

@@ -165,7 +165,7 @@ impl Verifier<'_> {
         }
         self.check_deps(op);
         if self.options.level == Level::Full && self.diags.errors() == self.program.errors {
-            super::defined::check(self.ir, op, self.target, self.diags);
+            super::defined::check(self.ir, op, self.target, &mut self.slots, self.diags);
             super::semaphores::check(self.ir, op, self.target, self.diags);
         }
     }
