@@ -140,7 +140,7 @@ fn in_place_strided_reversed_and_overlapping() {
         ("%x_t, %x_t[p 0:4, off 0, 0 x 8, 1 x 8]", |i| i, |i| i % 8),
     ];
     for (sources, left, right) in cases {
-        let y = run_kernel(
+        let y = run_unverified(
             &[("x", &x)],
             "4x64xf32",
             &format!("tensor_tensor add %x_t <- {sources}\ntensor_copy %y_t <- %x_t"),
@@ -150,8 +150,9 @@ fn in_place_strided_reversed_and_overlapping() {
             .collect();
         assert_same(&values(&y), &want, sources);
     }
-    // A copy onto a shifted part of itself reads everything first.
-    let y = run_kernel(
+    // A copy onto a shifted part of itself reads everything first. The verifier refuses it, for an
+    // engine does not.
+    let y = run_unverified(
         &[("x", &x)],
         "4x64xf32",
         "tensor_copy %x_t[:, 1:64] <- %x_t[:, 0:63]\ntensor_copy %y_t <- %x_t",
