@@ -48,6 +48,15 @@ impl Lanes {
         }
     }
 
+    /// Every level of this machine, for tests that hold them equal.
+    #[cfg(test)]
+    pub(crate) fn every() -> Vec<Lanes> {
+        let mut every = vec![Lanes::baseline(), Lanes::best()];
+        #[cfg(target_arch = "x86_64")]
+        every.extend(pulp::x86::V3::try_new().map(|level| Lanes(Arch::V3(level))));
+        every
+    }
+
     /// The instruction set itself, for code written with explicit vectors.
     pub(crate) fn arch(self) -> Arch {
         self.0

@@ -4,6 +4,12 @@
 //! the canonical NaN. Where a formula has a limit at infinity, that limit is the value there, and
 //! outside the valid range of the hardware the mathematical value is given – but for `sin`.
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "blocks are arrays of one fixed size: indices vectorise without a check"
+)]
+
+mod narrow;
 mod real;
 #[cfg(test)]
 mod sweep;
@@ -89,9 +95,44 @@ pub(crate) struct Apply<'a> {
     pub(crate) bias: f32,
 }
 
+/// A function of one number. A trait, not a closure, so that it is always inlined: out of line it
+/// would be compiled without the instructions of the kernel around it.
+trait Curve: Copy {
+    fn at<const FMA: bool>(self, alpha: f32, x: f32) -> f32;
+}
+
+/// A [`Curve`]: `curve!(|x| …)`, or `curve!(|alpha, x| …)`; `FMA` stands for the parameter.
+macro_rules! curve {
+    (|$x:ident| $body:expr) => {
+        curve!(|_alpha, $x| $body)
+    };
+    (|$alpha:ident, $x:ident| $body:expr) => {{
+        #[derive(Clone, Copy)]
+        struct Here;
+        impl Curve for Here {
+            #[inline(always)]
+            fn at<const FMA: bool>(self, $alpha: f32, $x: f32) -> f32 {
+                $body
+            }
+        }
+        Here
+    }};
+}
+
+/// A [`Curve`] computed in f64.
+macro_rules! wide {
+    (|$x:ident| $body:expr) => {
+        curve!(|x| {
+            let $x = f64::from(x);
+            quiet($body as f32)
+        })
+    };
+}
+
 #[inline(always)]
-fn each(job: Apply<'_>, f: impl Fn(f32) -> f32) {
+fn each<const FMA: bool>(job: Apply<'_>, f: impl Curve) {
     let Apply {
+        alpha,
         out,
         x,
         scale,
@@ -101,15 +142,109 @@ fn each(job: Apply<'_>, f: impl Fn(f32) -> f32) {
     match x {
         Arg::Row(x) => {
             for (out, &x) in out.iter_mut().zip(x) {
-                *out = f(x * scale + bias);
+                *out = f.at::<FMA>(alpha, x * scale + bias);
             }
         }
         Arg::Own => {
             for out in out {
-                *out = f(*out * scale + bias);
+                *out = f.at::<FMA>(alpha, *out * scale + bias);
             }
         }
-        Arg::Splat(x) => out.fill(f(x * scale + bias)),
+        Arg::Splat(x) => out.fill(f.at::<FMA>(alpha, x * scale + bias)),
+    }
+}
+
+/// Arguments computed at once.
+const BLOCK: usize = 64;
+
+/// A function of a block of numbers.
+trait Blockwise {
+    fn at<const FMA: bool>(&self, t: &[f32; BLOCK], out: &mut [f32; BLOCK]);
+}
+
+/// A [`Curve`], block by block: for long ones, whose code [`each`] would hold three times.
+struct Whole<F>(F);
+
+impl<F: Curve> Blockwise for Whole<F> {
+    #[inline(always)]
+    fn at<const FMA: bool>(&self, t: &[f32; BLOCK], out: &mut [f32; BLOCK]) {
+        for i in 0..BLOCK {
+            out[i] = self.0.at::<FMA>(0.0, t[i]);
+        }
+    }
+}
+
+/// Where the argument is at most `bound` in magnitude, `near`; elsewhere, and for NaN, `full`.
+///
+/// Blocks of arguments that are all near never see the full form, which does not show in a bit.
+struct Bounded<N, F> {
+    bound: f32,
+    near: N,
+    full: F,
+}
+
+impl<N: Curve, F: Curve> Blockwise for Bounded<N, F> {
+    #[inline(always)]
+    fn at<const FMA: bool>(&self, t: &[f32; BLOCK], out: &mut [f32; BLOCK]) {
+        const MAGNITUDE: u32 = 0x7fff_ffff;
+        let bound = self.bound.to_bits();
+        let mut largest = 0;
+        for i in 0..BLOCK {
+            let magnitude = t[i].to_bits() & MAGNITUDE;
+            largest = if magnitude > largest {
+                magnitude
+            } else {
+                largest
+            };
+            out[i] = self.near.at::<FMA>(0.0, t[i]);
+        }
+        if largest > bound {
+            for i in 0..BLOCK {
+                let value = self.full.at::<FMA>(0.0, t[i]);
+                let far = t[i].to_bits() & MAGNITUDE > bound;
+                out[i] = if far { value } else { out[i] };
+            }
+        }
+    }
+}
+
+/// The whole job in blocks; what is left over is computed as part of a full one.
+#[inline(always)]
+fn blockwise<const FMA: bool>(job: Apply<'_>, f: impl Blockwise) {
+    let Apply {
+        out,
+        x,
+        scale,
+        bias,
+        ..
+    } = job;
+    let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+    let (row, last): (&[[f32; BLOCK]], &[f32]) = match x {
+        Arg::Row(x) => x.as_chunks(),
+        Arg::Own | Arg::Splat(_) => (&[], &[]),
+    };
+    let whole = blocks.len();
+    let mut t = [0.0; BLOCK];
+    let mut left_over = [0.0; BLOCK];
+    // One call of `f`, so that its code is there once.
+    for number in 0..whole + usize::from(!rest.is_empty()) {
+        match (x, number < whole) {
+            (Arg::Row(_), true) => scaled(&mut t, &row[number], scale, bias),
+            (Arg::Own, true) => scaled(&mut t, &blocks[number], scale, bias),
+            (Arg::Splat(x), _) => t.fill(x * scale + bias),
+            (Arg::Row(_), false) => scaled(&mut t, last, scale, bias),
+            (Arg::Own, false) => scaled(&mut t, rest, scale, bias),
+        }
+        let to = blocks.get_mut(number).unwrap_or(&mut left_over);
+        f.at::<FMA>(&t, to);
+    }
+    rest.copy_from_slice(&left_over[..rest.len()]);
+}
+
+#[inline(always)]
+fn scaled(t: &mut [f32; BLOCK], x: &[f32], scale: f32, bias: f32) {
+    for (t, &x) in t.iter_mut().zip(x) {
+        *t = x * scale + bias;
     }
 }
 
@@ -126,11 +261,6 @@ fn bounded_both(x: f64) -> f64 {
     if x > 1e9 { 1e9 } else { x }
 }
 
-#[inline(always)]
-fn wide(f: impl Fn(f64) -> f64) -> impl Fn(f32) -> f32 {
-    move |x| quiet(f(f64::from(x)) as f32)
-}
-
 const GELU_SLOPE: f64 = 1.702;
 
 impl Kernel for Apply<'_> {
@@ -138,85 +268,134 @@ impl Kernel for Apply<'_> {
 
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let alpha = self.alpha;
         match self.func {
-            Func::Copy | Func::Identity => each(self, quiet),
-            Func::Square => each(self, |x| quiet(x * x)),
-            Func::Relu => each(self, |x| max(x, 0.0)),
-            Func::Prelu => each(self, move |x| quiet(if x >= 0.0 { x } else { alpha * x })),
-            Func::Exp => each(self, |x| quiet(real::exp32(x))),
-            Func::Tanh => each(self, |x| quiet(real::tanh32(x))),
-            Func::Sqrt => each(self, |x| quiet(x.sqrt())),
-            Func::Rsqrt => each(self, |x| quiet((1.0 / f64::from(x).sqrt()) as f32)),
-            Func::Reciprocal => each(self, |x| quiet(1.0 / x)),
-            Func::Abs => each(self, |x| quiet(x.abs())),
-            Func::Sign => each(self, |x| {
-                let sign = if x > 0.0 { 1.0 } else { 0.0 };
-                let sign = if x < 0.0 { -1.0 } else { sign };
-                quiet(if x.is_nan() { x } else { sign })
-            }),
-            Func::Sigmoid => each(self, wide(real::sigmoid_short)),
-            Func::Silu => each(self, wide(|x| bounded(x) * real::sigmoid_short(x))),
-            Func::SiluDx => each(
+            Func::Copy | Func::Identity => each::<FMA>(self, curve!(|x| quiet(x))),
+            Func::Square => each::<FMA>(self, curve!(|x| quiet(x * x))),
+            Func::Relu => each::<FMA>(self, curve!(|x| max(x, 0.0))),
+            Func::Prelu => each::<FMA>(
                 self,
-                wide(|x| {
-                    let s = real::sigmoid(x);
-                    s * (1.0 + bounded_both(x) * (1.0 - s))
+                curve!(|alpha, x| quiet(if x >= 0.0 { x } else { alpha * x })),
+            ),
+            Func::Exp => blockwise::<FMA>(
+                self,
+                Bounded {
+                    bound: narrow::EXP_BOUND,
+                    near: curve!(|x| narrow::exp::<FMA>(x)),
+                    full: curve!(|x| quiet(real::exp32(x))),
+                },
+            ),
+            Func::Tanh => blockwise::<FMA>(
+                self,
+                Bounded {
+                    bound: narrow::TANH_BOUND,
+                    near: curve!(|x| narrow::tanh::<FMA>(x)),
+                    full: curve!(|x| if x.is_nan() { NAN } else { 1f32.copysign(x) }),
+                },
+            ),
+            Func::Sqrt => each::<FMA>(self, curve!(|x| quiet(x.sqrt()))),
+            Func::Rsqrt => each::<FMA>(self, wide!(|x| 1.0 / x.sqrt())),
+            Func::Reciprocal => each::<FMA>(self, curve!(|x| quiet(1.0 / x))),
+            Func::Abs => each::<FMA>(self, curve!(|x| quiet(x.abs()))),
+            Func::Sign => each::<FMA>(
+                self,
+                curve!(|x| {
+                    let sign = if x > 0.0 { 1.0 } else { 0.0 };
+                    let sign = if x < 0.0 { -1.0 } else { sign };
+                    quiet(if x.is_nan() { x } else { sign })
                 }),
             ),
-            Func::Gelu => each(self, wide(|x| bounded(x) * real::normal_cdf(x))),
-            Func::GeluDx => each(
+            Func::Sigmoid => blockwise::<FMA>(
                 self,
-                wide(|x| {
+                Bounded {
+                    bound: narrow::EXP_BOUND,
+                    near: curve!(|x| narrow::sigmoid::<FMA>(x)),
+                    full: wide!(|x| real::sigmoid_short(x)),
+                },
+            ),
+            Func::Silu => blockwise::<FMA>(
+                self,
+                Bounded {
+                    bound: narrow::EXP_BOUND,
+                    near: curve!(|x| narrow::silu::<FMA>(x)),
+                    full: wide!(|x| bounded(x) * real::sigmoid_short(x)),
+                },
+            ),
+            Func::SiluDx => blockwise::<FMA>(
+                self,
+                Whole(wide!(|x| {
+                    let s = real::sigmoid(x);
+                    s * (1.0 + bounded_both(x) * (1.0 - s))
+                })),
+            ),
+            Func::Gelu => blockwise::<FMA>(
+                self,
+                Bounded {
+                    bound: narrow::GELU_BOUND,
+                    near: curve!(|x| narrow::gelu::<FMA>(x)),
+                    full: wide!(|x| bounded(x) * real::normal_cdf(x)),
+                },
+            ),
+            Func::GeluDx => blockwise::<FMA>(
+                self,
+                Whole(wide!(|x| {
                     const DENSITY: f64 = 0.398_942_280_401_432_7;
                     let b = bounded_both(x);
                     real::normal_cdf(x) + b * DENSITY * real::exp(-0.5 * b * b)
-                }),
+                })),
             ),
             // x (1 + tanh u) / 2 is x σ(2u), which does not cancel.
-            Func::GeluTanh => each(
+            Func::GeluTanh => blockwise::<FMA>(
                 self,
-                wide(|x| {
-                    const TWICE: f64 = 1.595_769_121_605_731;
-                    bounded(x) * real::sigmoid_short(TWICE * (x + 0.044715 * x * x * x))
-                }),
+                Bounded {
+                    bound: narrow::GELU_TANH_BOUND,
+                    near: curve!(|x| narrow::gelu_tanh::<FMA>(x)),
+                    full: wide!(|x| {
+                        const TWICE: f64 = 1.595_769_121_605_731;
+                        bounded(x) * real::sigmoid_short(TWICE * (x + 0.044715 * x * x * x))
+                    }),
+                },
             ),
-            Func::GeluSigmoid => each(
+            Func::GeluSigmoid => blockwise::<FMA>(
                 self,
-                wide(|x| bounded(x) * real::sigmoid_short(GELU_SLOPE * x)),
+                Bounded {
+                    bound: narrow::GELU_SIGMOID_BOUND,
+                    near: curve!(|x| narrow::gelu_sigmoid::<FMA>(x)),
+                    full: wide!(|x| bounded(x) * real::sigmoid_short(GELU_SLOPE * x)),
+                },
             ),
-            Func::GeluSigmoidDx => each(
+            Func::GeluSigmoidDx => blockwise::<FMA>(
                 self,
-                wide(|x| {
+                Whole(wide!(|x| {
                     let s = real::sigmoid(GELU_SLOPE * x);
                     s + GELU_SLOPE * bounded_both(x) * s * (1.0 - s)
-                }),
+                })),
             ),
-            Func::Softplus => each(
+            Func::Softplus => blockwise::<FMA>(
                 self,
-                wide(|x| {
+                Whole(wide!(|x| {
                     let positive = if x > 0.0 { x } else { 0.0 };
                     let value = positive + real::log1p(real::exp_short(-x.abs()));
                     if x.is_nan() { f64::NAN } else { value }
-                }),
+                })),
             ),
-            // tanh(ln(1 + e^x)) is w / (w + 2) with w = e^x (e^x + 2).
-            Func::Mish => each(
+            Func::Mish => blockwise::<FMA>(
                 self,
-                wide(|x| {
+                Whole(wide!(|x| {
                     let e = real::exp_short(if x > 40.0 { 40.0 } else { x });
                     let w = e * (e + 2.0);
                     bounded(x) * (w / (w + 2.0))
-                }),
+                })),
             ),
-            Func::Erf => each(self, wide(real::erf)),
-            Func::ErfDx => each(
+            Func::Erf => blockwise::<FMA>(self, Whole(wide!(|x| real::erf(x)))),
+            Func::ErfDx => blockwise::<FMA>(
                 self,
-                wide(|x| std::f64::consts::FRAC_2_SQRT_PI * real::exp_short(-x * x)),
+                Whole(wide!(
+                    |x| std::f64::consts::FRAC_2_SQRT_PI * real::exp_short(-x * x)
+                )),
             ),
-            Func::Log => each(self, wide(real::log)),
-            Func::Sin => each(self, wide(real::sin)),
-            Func::Arctan => each(self, wide(real::arctan)),
+            Func::Log => blockwise::<FMA>(self, Whole(wide!(|x| real::log(x)))),
+            Func::Sin => blockwise::<FMA>(self, Whole(wide!(|x| real::sin(x)))),
+            Func::Arctan => blockwise::<FMA>(self, Whole(wide!(|x| real::arctan(x)))),
         }
     }
 }

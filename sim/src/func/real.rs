@@ -35,7 +35,7 @@ fn poly32<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
 
 /// Adding it rounds to a whole number, which then stands in the low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
-const ROUND32: f32 = 12_582_912.0;
+pub(super) const ROUND32: f32 = 12_582_912.0;
 
 const EXP: [f64; 12] = [
     1.0,
@@ -89,7 +89,7 @@ pub(super) fn exp_short(x: f64) -> f64 {
     exp_with(x, EXP_SHORT)
 }
 
-/// `e^x` in f32.
+/// `e^x` in f32, for all arguments.
 #[inline(always)]
 pub(super) fn exp32(x: f32) -> f32 {
     let x = if x > 89.0 { 89.0 } else { x };
@@ -114,46 +114,6 @@ pub(super) fn exp32(x: f32) -> f32 {
     let half = i >> 1;
     let power = |i: i32| f32::from_bits((i.wrapping_add(127) as u32) << 23);
     p * power(half) * power(i.wrapping_sub(half))
-}
-
-/// `tanh x` in f32.
-#[inline(always)]
-pub(super) fn tanh32(x: f32) -> f32 {
-    let a = x.abs();
-    let z = x * x;
-    let odd = poly32(
-        z,
-        [
-            -0.333_333_3,
-            0.133_332_29,
-            -0.053_950_537,
-            0.021_725_055,
-            -0.008_245_525,
-            0.002_212_134,
-        ],
-    );
-    let near = x + x * z * odd;
-    let clamped = if a > 10.0 { 10.0 } else { a };
-    let k = clamped * (2.0 * std::f32::consts::LOG2_E) + ROUND32;
-    let n = k - ROUND32;
-    let r = clamped * 2.0 - n * 0.693_359_375 - n * -2.121_944_4e-4;
-    let q = poly32(
-        r,
-        [
-            0.5,
-            0.166_665_77,
-            0.041_666_556,
-            0.008_363_173,
-            0.001_392_617_6,
-        ],
-    );
-    let p = 1.0 + (r + r * r * q);
-    let i = (k.to_bits()).wrapping_sub(ROUND32.to_bits());
-    let e = p * f32::from_bits(i.wrapping_add(127) << 23);
-    let far = 1.0 - 2.0 / (e + 1.0);
-    let magnitude = if a < 0.6 { near } else { far };
-    // For -0 too.
-    magnitude.copysign(x)
 }
 
 /// `ln x` for positive normal f64; what f32 holds is.

@@ -144,30 +144,37 @@ fn formula(func: Func, x: f64) -> f64 {
     }
 }
 
+fn job<'a>(func: Func, out: &'a mut [f32], x: Arg<'a>) -> Apply<'a> {
+    Apply {
+        func,
+        alpha: 0.01,
+        out,
+        x,
+        scale: 1.0,
+        bias: -0.0,
+    }
+}
+
 #[test]
 fn functions_are_within_two_ulp_of_their_formulas() {
     let arguments = arguments();
     let mut failures = String::new();
     for &func in ALL {
         let mut out = vec![0.0; arguments.len()];
-        let mut again = out.clone();
-        let job = |out| Apply {
-            func,
-            alpha: 0.01,
-            out,
-            x: Arg::Row(&arguments),
-            scale: 1.0,
-            bias: -0.0,
-        };
-        crate::simd::Lanes::best().run(job(&mut out));
-        crate::simd::Lanes::baseline().run(job(&mut again));
+        crate::simd::Lanes::best().run(job(func, &mut out, Arg::Row(&arguments)));
+        for lanes in crate::simd::Lanes::every() {
+            let mut again = vec![0.0; arguments.len()];
+            lanes.run(job(func, &mut again, Arg::Row(&arguments)));
+            for ((&x, &found), &other) in arguments.iter().zip(&out).zip(&again) {
+                assert_eq!(
+                    found.to_bits(),
+                    other.to_bits(),
+                    "{func:?}({x:e}) depends on the machine: {lanes:?}"
+                );
+            }
+        }
         let mut worst = (0.0, 0.0f32, 0.0f32);
-        for ((&x, &found), &plain) in arguments.iter().zip(&out).zip(&again) {
-            assert_eq!(
-                found.to_bits(),
-                plain.to_bits(),
-                "{func:?}({x:e}) depends on the machine"
-            );
+        for (&x, &found) in arguments.iter().zip(&out) {
             let far = ulps(found, formula(func, f64::from(x)));
             if far > worst.0 || far.is_nan() {
                 worst = (far, x, found);
@@ -183,6 +190,28 @@ fn functions_are_within_two_ulp_of_their_formulas() {
         }
     }
     assert!(failures.is_empty(), "{failures}");
+}
+
+#[test]
+fn results_depend_neither_on_neighbours_nor_on_where_arguments_lie() {
+    // Long rows, short ones, results over arguments, one argument for all; near and far ones mixed.
+    let list = arguments();
+    let some: Vec<f32> = list.iter().step_by(4099).copied().collect();
+    for &func in ALL {
+        let lanes = crate::simd::Lanes::best();
+        let mut whole = vec![0.0; some.len()];
+        lanes.run(job(func, &mut whole, Arg::Row(&some)));
+        let mut own = some.clone();
+        lanes.run(job(func, &mut own, Arg::Own));
+        for (at, &x) in some.iter().enumerate() {
+            let (mut row, mut splat) = ([0.0; 1], [0.0; 70]);
+            lanes.run(job(func, &mut row, Arg::Row(&[x])));
+            lanes.run(job(func, &mut splat, Arg::Splat(x)));
+            for found in [own[at], row[0], splat[0], splat[69]] {
+                assert_eq!(found.to_bits(), whole[at].to_bits(), "{func:?}({x:e})");
+            }
+        }
+    }
 }
 
 #[test]
