@@ -1,6 +1,9 @@
 //! Partition by partition execution: whole rows of a tile to f32 scratch and back.
 
-use crate::fault::{Fault, FaultKind, Run};
+use bir_dialect::bir::num::DType;
+
+use crate::alu::{Alu, ReduceRows, reduce_rows};
+use crate::fault::{Fault, FaultKind, Run, malformed};
 use crate::machine::Machine;
 use crate::memory::Memory;
 use crate::runs::{self, Spaced};
@@ -151,6 +154,124 @@ pub(crate) fn unpack(mem: &mut Memory, tile: &Tile, at: usize, rows: (usize, usi
         let start = element * run.size;
         runs::unpack(bytes, &run, &from[start..start + run.count * run.size]);
     });
+}
+
+/// Rows of a destination, and the same rows of its sources.
+pub(crate) struct Rows<'a, const N: usize> {
+    pub(crate) lanes: Lanes,
+    /// Number of the first one.
+    pub(crate) first: usize,
+    /// What the sources hold, one row behind another.
+    pub(crate) sources: [&'a [f32]; N],
+    /// Room for the results, one row behind another.
+    pub(crate) out: &'a mut [f32],
+}
+
+/// Whether the rows of a tile at `at` lie in memory as f32, one behind another.
+fn lies_ready(tile: &Tile, at: usize) -> bool {
+    let (outer, inner) = split(tile);
+    tile.dtype == DType::F32
+        && outer.is_empty()
+        && inner.count == tile.elements
+        && (inner.bytes == 4 || inner.count == 1)
+        && tile.home.pitch == tile.elements * 4
+        && at.is_multiple_of(4)
+}
+
+/// Computes the rows of a destination from those of its sources, some at a time; sources that overlap
+/// it are read in full before it is written.
+pub(crate) fn map<const N: usize>(
+    m: &mut Machine,
+    (dst, to): (&Tile, usize),
+    sources: [(&Tile, usize); N],
+    mut body: impl FnMut(Rows<'_, N>),
+) -> Run<()> {
+    let unlike = |(src, _): &&(&Tile, usize)| src.partitions != dst.partitions;
+    if let Some((src, _)) = sources.iter().find(unlike) {
+        return Err(malformed(format!(
+            "operands of {} and {} partitions",
+            dst.partitions, src.partitions
+        )));
+    }
+    let ready = sources.map(|(src, from)| lies_ready(src, from));
+    let group = m.group((dst, to), &sources);
+    for (first, count) in groups(dst.partitions, group) {
+        let Machine {
+            mem,
+            scratch,
+            lanes,
+            ..
+        } = &mut *m;
+        for (k, &(src, from)) in sources.iter().enumerate().filter(|&(k, _)| !ready[k]) {
+            load(
+                *lanes,
+                mem,
+                src,
+                from,
+                (first, count),
+                &mut scratch.rows[k],
+                &mut scratch.spare,
+            );
+        }
+        runs::resize(&mut scratch.out, count * dst.elements);
+        let bytes = mem.bytes();
+        let rooms = &scratch.rows;
+        body(Rows {
+            lanes: *lanes,
+            first,
+            sources: std::array::from_fn(|k| {
+                let (src, from) = sources[k];
+                let len = count * src.elements;
+                if ready[k] {
+                    let start = from + first * src.home.pitch;
+                    bytemuck::cast_slice(&bytes[start..start + len * 4])
+                } else {
+                    &rooms[k][..len]
+                }
+            }),
+            out: &mut scratch.out[..count * dst.elements],
+        });
+        store(
+            *lanes,
+            mem,
+            dst,
+            to,
+            (first, count),
+            &scratch.out,
+            &mut scratch.spare,
+        );
+    }
+    m.mark(dst, to);
+    Ok(())
+}
+
+/// One value for each row of a tile at `at`, from its elements in order.
+pub(crate) fn reduce(m: &mut Machine, op: Alu, tile: &Tile, at: usize, out: &mut [f32]) {
+    for (first, count) in groups(tile.partitions, GROUP) {
+        let Machine {
+            mem,
+            scratch,
+            lanes,
+            ..
+        } = &mut *m;
+        load(
+            *lanes,
+            mem,
+            tile,
+            at,
+            (first, count),
+            &mut scratch.out,
+            &mut scratch.spare,
+        );
+        let job = ReduceRows {
+            op,
+            rows: &scratch.out,
+            len: tile.elements,
+            stride: tile.elements,
+            out: &mut out[first..first + count],
+        };
+        reduce_rows(*lanes, job);
+    }
 }
 
 impl Machine {

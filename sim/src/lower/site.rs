@@ -3,7 +3,7 @@
 use bir_dialect::bir::access::{Access, Target as TermTarget};
 use bir_dialect::bir::attrs::number_bits;
 use bir_dialect::bir::num::{DType, DTypeClass, to_f32};
-use bir_dialect::bir::space::{Engine, Target};
+use bir_dialect::bir::space::{Engine, PARTITIONS, Target};
 use bir_dialect::bir::types::MemType;
 use bir_dialect::bir::view::{OpView, RoleView};
 use bir_dialect::ir::{AttrView, Ir, Op, Operand, Value};
@@ -305,6 +305,10 @@ impl<'a> Site<'a> {
                     term.coef.saturating_mul(size)
                 },
             });
+        }
+        if access.partitions() > u64::from(PARTITIONS) {
+            let found = access.partitions();
+            return Err(malformed(format!("a tile of {found} partitions")));
         }
         tile(location.home, number, position, &access, terms)
             .ok_or_else(|| bad("has an access that is too large"))

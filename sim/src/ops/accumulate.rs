@@ -5,7 +5,7 @@ use crate::fault::Run;
 use crate::func::{Apply, Func};
 use crate::lower::{Scalar, Site, Task};
 use crate::machine::Machine;
-use crate::rows;
+use crate::rows::{self, Rows};
 use crate::simd::Lanes;
 use crate::tile::Tile;
 use crate::walk::AnyWalk;
@@ -207,60 +207,41 @@ impl Task for Summed {
         let to = m.at(dst)?;
         let from = m.source(src)?;
         let (scale_at, bias_at) = (place(m, scale)?, place(m, bias)?);
-        let lanes = m.lanes;
-        let len = src.elements;
+        let len = src.elements.max(1);
         let (mut scales, mut biases) = (Vec::new(), Vec::new());
         // Scalars may lie in the destination: all are read first.
         let all = (0, src.partitions);
         per_row(m, scale, scale_at, all, &mut scales);
         per_row(m, bias, bias_at, all, &mut biases);
         let mut sums = [0.0f32; 128];
-        let group = m.group((dst, to), &[(src, from)]);
-        for (first, count) in rows::groups(src.partitions, group) {
-            let Machine { mem, scratch, .. } = &mut *m;
-            let values = &mut scratch.out;
-            rows::load(
+        rows::map(m, (dst, to), [(src, from)], |rows| {
+            let Rows {
                 lanes,
-                mem,
-                src,
-                from,
-                (first, count),
-                values,
-                &mut scratch.spare,
-            );
-            for (i, row) in values[..count * len]
-                .chunks_exact_mut(len.max(1))
-                .enumerate()
-            {
-                let p = first + i;
+                first,
+                sources: [values],
+                out,
+            } = rows;
+            let mut last = first;
+            for (row, out) in values.chunks_exact(len).zip(out.chunks_exact_mut(len)) {
                 lanes.run(Apply {
                     func: *func,
                     alpha: *alpha,
-                    out: row,
-                    x: Arg::Own,
-                    scale: scales[p],
-                    bias: biases[p],
+                    out,
+                    x: Arg::Row(row),
+                    scale: scales[last],
+                    bias: biases[last],
                 });
+                last += 1;
             }
             let job = ReduceRows {
                 op: Alu::Add,
-                rows: values,
+                rows: out,
                 len,
                 stride: len,
-                out: &mut sums[first..first + count],
+                out: &mut sums[first..last],
             };
             reduce_rows(lanes, job);
-            rows::store(
-                lanes,
-                mem,
-                dst,
-                to,
-                (first, count),
-                values,
-                &mut scratch.spare,
-            );
-        }
-        m.mark(dst, to);
+        })?;
         for (p, &sum) in sums[..src.partitions.min(128)].iter().enumerate() {
             let value = match command {
                 Command::Idle => continue,

@@ -156,24 +156,9 @@ impl Task for AndSum {
     fn run(&self, m: &mut Machine) -> Run<()> {
         self.task.run(m)?;
         let at = m.at(&self.dst)?;
-        for p in 0..self.dst.partitions {
-            let Machine {
-                mem,
-                scratch,
-                lanes,
-                ..
-            } = &mut *m;
-            rows::load(
-                *lanes,
-                mem,
-                &self.dst,
-                at,
-                (p, 1),
-                &mut scratch.out,
-                &mut scratch.spare,
-            );
-            let row = &scratch.out[..self.dst.elements];
-            let sum = row[1..].iter().fold(row[0], |sum, &x| sum + x);
+        let mut sums = [0.0; 128];
+        rows::reduce(m, Alu::Add, &self.dst, at, &mut sums);
+        for (p, &sum) in sums[..self.dst.partitions.min(128)].iter().enumerate() {
             let sum = m.dve.get(p).map_or(sum, |before| before + sum);
             m.dve.set(p, crate::alu::quiet(sum));
         }

@@ -1,10 +1,10 @@
 //! `tensor_reduce` and `tensor_tensor_scan`.
 
-use crate::alu::{Alu, Quieten, ReduceRows, quiet, reduce_rows};
+use crate::alu::{Alu, ReduceRows, quiet, reduce_rows};
 use crate::fault::{Run, malformed};
 use crate::lower::{Scalar, Site, Task};
 use crate::machine::Machine;
-use crate::rows;
+use crate::rows::{self, Rows};
 use crate::simd::{Kernel, Lanes};
 use crate::tile::Tile;
 
@@ -34,34 +34,22 @@ impl Task for Reduce {
         if op.is_bitvec() {
             return self.run_bits(m, to, from);
         }
-        let lanes = m.lanes;
-        let group = m.group((dst, to), &[(src, from)]);
-        for (first, count) in rows::groups(src.partitions, group) {
-            let Machine { mem, scratch, .. } = &mut *m;
-            let [values, ..] = &mut scratch.rows;
-            rows::load(
+        rows::map(m, (dst, to), [(src, from)], |rows| {
+            let Rows {
                 lanes,
-                mem,
-                src,
-                from,
-                (first, count),
-                values,
-                &mut scratch.spare,
-            );
-            let results = count * dst.elements;
-            crate::runs::resize(&mut scratch.out, results);
-            let out = &mut scratch.out[..results];
-            reduce_rows(
-                lanes,
-                ReduceRows {
-                    op: *op,
-                    rows: values,
-                    len: *len,
-                    stride: *len,
-                    out,
-                },
-            );
-            for value in out.iter_mut() {
+                sources: [values],
+                out,
+                ..
+            } = rows;
+            let job = ReduceRows {
+                op: *op,
+                rows: values,
+                len: *len,
+                stride: *len,
+                out: &mut *out,
+            };
+            reduce_rows(lanes, job);
+            for value in out {
                 if *op == Alu::Average {
                     *value /= *len as f32;
                 }
@@ -69,18 +57,7 @@ impl Task for Reduce {
                     *value = quiet(*value * -1.0);
                 }
             }
-            rows::store(
-                lanes,
-                mem,
-                dst,
-                to,
-                (first, count),
-                &scratch.out,
-                &mut scratch.spare,
-            );
-        }
-        m.mark(dst, to);
-        Ok(())
+        })
     }
 
     fn bytes(&self) -> u64 {
@@ -150,10 +127,15 @@ struct Scan {
 /// Rows whose recurrences run side by side.
 const SIDE_BY_SIDE: usize = 8;
 
-/// `state = f(lhs, state, rhs)` along rows that lie one behind another; results over `lhs`.
+/// Steps of them at a time, in arrays of fixed size: a step waits for the one before it, so nothing
+/// else may stand in the way.
+const STEPS: usize = 16;
+
+/// `state = f(lhs, state, rhs)` along rows that lie one behind another.
 struct Recur<'a, F> {
-    lhs: &'a mut [f32],
+    lhs: &'a [f32],
     rhs: &'a [f32],
+    out: &'a mut [f32],
     len: usize,
     initial: &'a [f32],
     step: F,
@@ -163,44 +145,69 @@ impl<F: Fn(f32, f32, f32) -> f32> Kernel for Recur<'_, F> {
     type Out = ();
 
     #[inline(always)]
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "arrays of one fixed size: indices are constants once the loops are unrolled"
+    )]
     fn run<const FMA: bool>(self) {
         let Recur {
             lhs,
             rhs,
+            out,
             len,
             initial,
             step,
         } = self;
+        let mut state = [0.0; SIDE_BY_SIDE];
+        state[..initial.len()].copy_from_slice(initial);
+        let mut done = 0;
         if initial.len() == SIDE_BY_SIDE {
-            let mut state: [f32; SIDE_BY_SIDE] = std::array::from_fn(|row| initial[row]);
-            let mut left = lhs.chunks_exact_mut(len);
-            let left: [&mut [f32]; SIDE_BY_SIDE] =
-                std::array::from_fn(|_| left.next().unwrap_or_default());
-            let right: [&[f32]; SIDE_BY_SIDE] = std::array::from_fn(|row| &rhs[row * len..][..len]);
-            for i in 0..len {
+            let (mut a, mut b) = ([[0.0; STEPS]; SIDE_BY_SIDE], [[0.0; STEPS]; SIDE_BY_SIDE]);
+            while done + STEPS <= len {
                 for row in 0..SIDE_BY_SIDE {
-                    state[row] = step(left[row][i], state[row], right[row][i]);
-                    left[row][i] = state[row];
+                    let at = row * len + done;
+                    a[row].copy_from_slice(&lhs[at..at + STEPS]);
+                    b[row].copy_from_slice(&rhs[at..at + STEPS]);
                 }
+                for i in 0..STEPS {
+                    for row in 0..SIDE_BY_SIDE {
+                        state[row] = step(a[row][i], state[row], b[row][i]);
+                        a[row][i] = state[row];
+                    }
+                }
+                for row in 0..SIDE_BY_SIDE {
+                    let at = row * len + done;
+                    for i in 0..STEPS {
+                        a[row][i] = quiet(a[row][i]);
+                    }
+                    out[at..at + STEPS].copy_from_slice(&a[row]);
+                }
+                done += STEPS;
             }
-            return;
         }
-        for (row, &first) in initial.iter().enumerate() {
-            let mut state = first;
-            for i in row * len..(row + 1) * len {
-                state = step(lhs[i], state, rhs[i]);
-                lhs[i] = state;
+        for (row, state) in state[..initial.len()].iter_mut().enumerate() {
+            for i in row * len + done..(row + 1) * len {
+                *state = step(lhs[i], *state, rhs[i]);
+                out[i] = quiet(*state);
             }
         }
     }
 }
 
-fn recur(lanes: Lanes, scan: &Scan, lhs: &mut [f32], rhs: &[f32], len: usize, initial: &[f32]) {
+fn recur(
+    lanes: Lanes,
+    scan: &Scan,
+    (lhs, rhs): (&[f32], &[f32]),
+    out: &mut [f32],
+    len: usize,
+    initial: &[f32],
+) {
     match (scan.op0, scan.op1, scan.reverse) {
         (Alu::Multiply, Alu::Add, _) => {
             lanes.run(Recur {
                 lhs,
                 rhs,
+                out,
                 len,
                 initial,
                 step: |a: f32, s: f32, b: f32| a * s + b,
@@ -222,6 +229,7 @@ fn recur(lanes: Lanes, scan: &Scan, lhs: &mut [f32], rhs: &[f32], len: usize, in
             lanes.run(Recur {
                 lhs,
                 rhs,
+                out,
                 len,
                 initial,
                 step,
@@ -242,37 +250,25 @@ impl Task for Scan {
         let to = m.at(dst)?;
         let (left, right) = (m.source(lhs)?, m.source(rhs)?);
         let initial_at = place(m, initial)?;
-        let lanes = m.lanes;
         let len = dst.elements;
         let mut states = Vec::new();
         per_row(m, initial, initial_at, (0, dst.partitions), &mut states);
-        let group = m.group((dst, to), &[(lhs, left), (rhs, right)]);
-        for (first, count) in rows::groups(dst.partitions, group) {
-            let Machine { mem, scratch, .. } = &mut *m;
-            let [a, b, ..] = &mut scratch.rows;
-            rows::load(lanes, mem, lhs, left, (first, count), a, &mut scratch.spare);
-            rows::load(
+        rows::map(m, (dst, to), [(lhs, left), (rhs, right)], |rows| {
+            let Rows {
                 lanes,
-                mem,
-                rhs,
-                right,
-                (first, count),
-                b,
-                &mut scratch.spare,
-            );
-            for (part, states) in states[first..first + count]
-                .chunks(SIDE_BY_SIDE)
-                .enumerate()
-            {
+                first,
+                sources: [a, b],
+                out,
+            } = rows;
+            let count = out.len() / len.max(1);
+            let states = states[first..first + count].chunks(SIDE_BY_SIDE);
+            for (part, states) in states.enumerate() {
                 let from = part * SIDE_BY_SIDE * len;
-                let end = from + states.len() * len;
-                recur(lanes, self, &mut a[from..end], &b[from..end], len, states);
-                lanes.run(Quieten(&mut a[from..end]));
+                let part = from..from + states.len() * len;
+                let (a, b) = (&a[part.clone()], &b[part.clone()]);
+                recur(lanes, self, (a, b), &mut out[part], len, states);
             }
-            rows::store(lanes, mem, dst, to, (first, count), a, &mut scratch.spare);
-        }
-        m.mark(dst, to);
-        Ok(())
+        })
     }
 
     fn bytes(&self) -> u64 {

@@ -4,7 +4,7 @@ use crate::alu::{Alu, Arg, ReduceRows, max, reduce_rows};
 use crate::fault::{Run, malformed};
 use crate::lower::{Scalar, Site, Task};
 use crate::machine::Machine;
-use crate::rows;
+use crate::rows::{self, Rows};
 use crate::runs::{self, Spaced};
 use crate::simd::Kernel;
 use crate::tile::Tile;
@@ -172,32 +172,8 @@ impl Task for SelectReduce {
         self.select.run(m)?;
         let at = m.at(&self.dst)?;
         let mut maxima = [f32::NEG_INFINITY; 128];
-        let lanes = m.lanes;
-        let len = self.dst.elements;
         if self.command != Command::Idle {
-            for (first, count) in rows::groups(self.dst.partitions, rows::GROUP) {
-                let Machine { mem, scratch, .. } = &mut *m;
-                rows::load(
-                    lanes,
-                    mem,
-                    &self.dst,
-                    at,
-                    (first, count),
-                    &mut scratch.out,
-                    &mut scratch.spare,
-                );
-                let out = &mut maxima[first..first + count];
-                reduce_rows(
-                    lanes,
-                    ReduceRows {
-                        op: Alu::Max,
-                        rows: &scratch.out,
-                        len,
-                        stride: len,
-                        out,
-                    },
-                );
-            }
+            rows::reduce(m, Alu::Max, &self.dst, at, &mut maxima);
         }
         keep_maxima(
             m,
@@ -251,55 +227,34 @@ impl Task for RangeSelect {
             let at = place(m, bound)?;
             per_row(m, bound, at, (0, src.partitions), out);
         }
-        let lanes = m.lanes;
-        let len = src.elements;
+        let len = src.elements.max(1);
         let mut maxima = [FILL; 128];
-        let group = m.group((dst, to), &[(src, from)]);
-        for (first, count) in rows::groups(src.partitions, group) {
-            let Machine { mem, scratch, .. } = &mut *m;
-            let values = &mut scratch.out;
-            rows::load(
+        rows::map(m, (dst, to), [(src, from)], |rows| {
+            let Rows {
                 lanes,
-                mem,
-                src,
-                from,
-                (first, count),
-                values,
-                &mut scratch.spare,
-            );
-            for (i, row) in values[..count * len]
-                .chunks_exact_mut(len.max(1))
-                .enumerate()
-            {
-                let p = first + i;
-                for (j, value) in row.iter_mut().enumerate() {
+                first,
+                sources: [values],
+                out,
+            } = rows;
+            let mut p = first;
+            for (row, out) in values.chunks_exact(len).zip(out.chunks_exact_mut(len)) {
+                for (j, (out, &value)) in out.iter_mut().zip(row).enumerate() {
                     let at = start + j as f32;
                     let holds =
                         compare[0].apply(at, low[p]) != 0.0 && compare[1].apply(at, high[p]) != 0.0;
-                    if !holds {
-                        *value = FILL;
-                    }
+                    *out = if holds { value } else { FILL };
                 }
+                p += 1;
             }
             let job = ReduceRows {
                 op: Alu::Max,
-                rows: values,
+                rows: out,
                 len,
                 stride: len,
-                out: &mut maxima[first..first + count],
+                out: &mut maxima[first..p],
             };
             reduce_rows(lanes, job);
-            rows::store(
-                lanes,
-                mem,
-                dst,
-                to,
-                (first, count),
-                values,
-                &mut scratch.spare,
-            );
-        }
-        m.mark(dst, to);
+        })?;
         keep_maxima(
             m,
             &mut maxima,
@@ -356,43 +311,17 @@ impl Task for AffineSelect {
         let AffineSelect { dst, src, ramp, .. } = self;
         let to = m.at(dst)?;
         let from = m.source(src)?;
-        let lanes = m.lanes;
-        let group = m.group((dst, to), &[(src, from)]);
-        let len = src.elements;
-        for (first, count) in rows::groups(src.partitions, group) {
-            let Machine { mem, scratch, .. } = &mut *m;
-            let values = &mut scratch.out;
-            rows::load(
-                lanes,
-                mem,
-                src,
-                from,
-                (first, count),
-                values,
-                &mut scratch.spare,
-            );
-            for (i, row) in values[..count * len]
-                .chunks_exact_mut(len.max(1))
-                .enumerate()
-            {
-                for (j, value) in row.iter_mut().enumerate() {
-                    if !self.holds(ramp.at(first + i, j)) {
-                        *value = self.on_false;
-                    }
+        let len = src.elements.max(1);
+        rows::map(m, (dst, to), [(src, from)], |rows| {
+            let [values] = rows.sources;
+            let results = rows.out.chunks_exact_mut(len);
+            for (i, (row, out)) in values.chunks_exact(len).zip(results).enumerate() {
+                for (j, (out, &value)) in out.iter_mut().zip(row).enumerate() {
+                    let holds = self.holds(ramp.at(rows.first + i, j));
+                    *out = if holds { value } else { self.on_false };
                 }
             }
-            rows::store(
-                lanes,
-                mem,
-                dst,
-                to,
-                (first, count),
-                values,
-                &mut scratch.spare,
-            );
-        }
-        m.mark(dst, to);
-        Ok(())
+        })
     }
 
     fn bytes(&self) -> u64 {

@@ -21,37 +21,13 @@ impl Task for PerRow {
         let PerRow { dst, src, f } = self;
         let to = m.at(dst)?;
         let from = m.source(src)?;
-        let group = m.group((dst, to), &[(src, from)]);
-        let lanes = m.lanes;
-        for (first, count) in rows::groups(src.partitions, group) {
-            let Machine { mem, scratch, .. } = &mut *m;
-            let [values, ..] = &mut scratch.rows;
-            rows::load(
-                lanes,
-                mem,
-                src,
-                from,
-                (first, count),
-                values,
-                &mut scratch.spare,
-            );
-            crate::runs::resize(&mut scratch.out, count * dst.elements);
-            for i in 0..count {
-                let row = &values[i * src.elements..][..src.elements];
-                f(row, &mut scratch.out[i * dst.elements..][..dst.elements]);
+        rows::map(m, (dst, to), [(src, from)], |rows| {
+            let [values] = rows.sources;
+            let results = rows.out.chunks_exact_mut(dst.elements.max(1));
+            for (row, out) in values.chunks_exact(src.elements.max(1)).zip(results) {
+                f(row, out);
             }
-            rows::store(
-                lanes,
-                mem,
-                dst,
-                to,
-                (first, count),
-                &scratch.out,
-                &mut scratch.spare,
-            );
-        }
-        m.mark(dst, to);
-        Ok(())
+        })
     }
 
     fn bytes(&self) -> u64 {
