@@ -138,6 +138,7 @@ fn exchange(cores: &mut [Core<'_>], members: &[usize], mem: &mut Memory) -> Run<
             .send(&mut core.machine, core.program.core, members.len());
         std::mem::swap(&mut core.machine.mem, mem);
         let (op, name) = core.place();
+        core.machine.settle(op, name);
         parcels.push(parcel.map_err(|fault| fault.at(op, name))?);
     }
     for (position, &member) in members.iter().enumerate() {
@@ -151,6 +152,7 @@ fn exchange(cores: &mut [Core<'_>], members: &[usize], mem: &mut Memory) -> Run<
             .receive(&mut core.machine, position, &parcels);
         std::mem::swap(&mut core.machine.mem, mem);
         let (op, name) = core.place();
+        core.machine.settle(op, name);
         done.map_err(|fault| fault.at(op, name))?;
     }
     for &member in members {

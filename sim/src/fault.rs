@@ -27,6 +27,22 @@ pub enum FaultKind {
         /// Location and sub-range.
         location: String,
     },
+    /// Bytes read that nothing wrote, on which an output depends.
+    #[error(
+        "reads {location}, which nothing has written, and output `%{output}` depends on it: {index} is {poisoned}, or {plain} with zeros there"
+    )]
+    Poison {
+        /// Location and sub-range read.
+        location: String,
+        /// Name of the output.
+        output: String,
+        /// Coordinates of its first element that depends on them.
+        index: String,
+        /// The element with poison there.
+        poisoned: String,
+        /// The element with zeros there.
+        plain: String,
+    },
     /// An access that leaves its location at run time.
     #[error("leaves `%{name}`: {what}")]
     OutOfBounds {
@@ -227,6 +243,9 @@ impl Fault {
         match &self.kind {
             FaultKind::Undefined { .. } => {
                 diagnostic.help("`--uninit=poison` or `--uninit=zero` lets the run go on")
+            }
+            FaultKind::Poison { .. } => {
+                diagnostic.help("`--uninit=error` stops at the first read of such bytes")
             }
             FaultKind::Accumulate { .. } => diagnostic
                 .help("the first `matmult` of a group overwrites: leave `accumulate` out there"),

@@ -1,14 +1,16 @@
 //! The state of a run: memory, registers, accumulators, room for intermediate rows.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use bir_dialect::bir::space::Target;
+use bir_dialect::ir::Op;
 
 use crate::fault::{Fault, FaultKind, Run};
 use crate::hidden::Hidden;
 use crate::memory::Memory;
 use crate::simd::Lanes;
-use crate::tile::Tile;
+use crate::tile::{Home, Tile};
 
 /// Partitions an accumulator has a value for.
 const PARTITIONS: usize = 128;
@@ -69,6 +71,36 @@ pub(crate) struct Scratch {
     pub(crate) ints: [Vec<i64>; 3],
 }
 
+/// A read of bytes that nothing wrote.
+#[derive(Clone, Debug)]
+pub(crate) struct UndefinedRead {
+    /// Where the location lies.
+    pub(crate) home: Home,
+    /// Location and sub-range.
+    pub(crate) text: String,
+    pub(crate) operand: usize,
+    /// The instruction, once it is known.
+    pub(crate) op: Option<(Op, &'static str)>,
+}
+
+/// The first read of undefined bytes of each location, in order.
+#[derive(Default)]
+pub(crate) struct Trace {
+    pub(crate) reads: Vec<UndefinedRead>,
+}
+
+impl Trace {
+    /// Names the instruction that did the reads of late.
+    pub(crate) fn settle(&mut self, op: Op, name: &'static str) {
+        for read in self.reads.iter_mut().rev() {
+            if read.op.is_some() {
+                break;
+            }
+            read.op = Some((op, name));
+        }
+    }
+}
+
 /// The state of a run.
 pub(crate) struct Machine {
     pub(crate) mem: Memory,
@@ -81,6 +113,8 @@ pub(crate) struct Machine {
     pub(crate) scratch: Scratch,
     /// Names of the locations, for messages.
     pub(crate) names: Vec<String>,
+    /// Where undefined reads are no error: which there were.
+    pub(crate) trace: Option<RefCell<Trace>>,
 }
 
 impl Machine {
@@ -101,6 +135,7 @@ impl Machine {
             hidden: Hidden::default(),
             scratch: Scratch::default(),
             names,
+            trace: None,
         }
     }
 
@@ -159,26 +194,54 @@ impl Machine {
     /// Checks that everything a tile reads is defined.
     #[inline]
     pub(crate) fn check_defined(&self, tile: &Tile, at: usize) -> Run<()> {
-        if !self.mem.checked || self.mem.regions[tile.home.region].defined.is_full() {
+        if !self.watches_undefined(tile) {
             return Ok(());
         }
         self.check_ranges(tile, at)
     }
 
-    fn check_ranges(&self, tile: &Tile, at: usize) -> Run<()> {
-        let undefined =
-            |range: Range<usize>| self.mem.first_undefined(tile.home.region, range).is_some();
-        if tile.ranges(at).any(undefined) {
-            return Err(Fault::of_operand(
-                FaultKind::Undefined {
-                    location: self.describe(tile, at, |mem, range| {
-                        mem.first_undefined(tile.home.region, range)
-                    }),
-                },
-                tile.operand,
-            ));
+    /// Whether a tile might read undefined bytes, and somebody wants to know.
+    #[inline]
+    pub(crate) fn watches_undefined(&self, tile: &Tile) -> bool {
+        !self.mem.regions[tile.home.region].defined.is_full()
+            && (self.mem.checked || self.trace.is_some())
+    }
+
+    /// Names the instruction that did the undefined reads of late.
+    #[inline]
+    pub(crate) fn settle(&mut self, op: Op, name: &'static str) {
+        if let Some(trace) = &mut self.trace {
+            trace.get_mut().settle(op, name);
         }
-        Ok(())
+    }
+
+    fn check_ranges(&self, tile: &Tile, at: usize) -> Run<()> {
+        let known = |trace: &RefCell<Trace>| {
+            let reads = &trace.borrow().reads;
+            reads.iter().any(|read| read.home == tile.home)
+        };
+        if self.trace.as_ref().is_some_and(known) {
+            return Ok(());
+        }
+        let region = tile.home.region;
+        let undefined = |range: Range<usize>| self.mem.first_undefined(region, range).is_some();
+        if !tile.ranges(at).any(undefined) {
+            return Ok(());
+        }
+        let location = self.describe(tile, at, |mem, range| mem.first_undefined(region, range));
+        if let Some(trace) = &self.trace {
+            trace.borrow_mut().reads.push(UndefinedRead {
+                home: tile.home,
+                text: location,
+                operand: tile.operand,
+                op: None,
+            });
+            return Ok(());
+        }
+        Err(Fault::of_operand(
+            FaultKind::Undefined { location },
+            tile.operand,
+        ))
     }
 
     /// Marks everything a tile writes as defined.

@@ -1,5 +1,6 @@
 //! Running a function.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use bir_dialect::bir::num::DType;
@@ -7,10 +8,11 @@ use bir_dialect::bir::space::Space;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Ir, Op};
 
+use crate::compare::{Difference, Tolerance, compare};
 use crate::cores::{Core, run_all};
 use crate::fault::{Fault, FaultKind, Run};
 use crate::lower::{Bound, Inst, Location, LocationKind, Program, Regions, entries, lower};
-use crate::machine::Machine;
+use crate::machine::{Machine, UndefinedRead};
 use crate::memory::Memory;
 use crate::simd::Lanes;
 use crate::stats::Stats;
@@ -22,7 +24,7 @@ pub enum Uninit {
     /// Ends the run.
     #[default]
     Error,
-    /// Gives NaN for floats and bytes `0xA5` for the rest.
+    /// Gives NaN for floats and bytes `0xA5` for the rest; an output that depends on them is an error.
     Poison,
     /// Gives zeros.
     Zero,
@@ -184,40 +186,104 @@ impl<'a> Simulation<'a> {
     ///
     /// Whatever stops the run; see [`FaultKind`].
     pub fn run(&self, inputs: &Inputs, progress: &mut dyn FnMut(u64)) -> Run<Outcome> {
+        let all = |_: &Location| true;
+        match self.options.uninit {
+            Uninit::Error | Uninit::Zero => Ok(self.once(inputs, None, progress)?.0),
+            Uninit::Poison => {
+                let (outcome, reads) = self.once(inputs, Some(&all), progress)?;
+                self.check_poison(inputs, &outcome, &reads, progress)?;
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// Whether poison reached an output: then it has another value with zeros in place of poison.
+    ///
+    /// Which read is to blame shows when only one location is poisoned.
+    fn check_poison(
+        &self,
+        inputs: &Inputs,
+        outcome: &Outcome,
+        reads: &[UndefinedRead],
+        progress: &mut dyn FnMut(u64),
+    ) -> Run<()> {
+        let Some(first) = reads.first() else {
+            return Ok(());
+        };
+        let none = |_: &Location| false;
+        let plain = self.once(inputs, Some(&none), progress)?.0;
+        let Some(mut found) = first_difference(outcome, &plain) else {
+            return Ok(());
+        };
+        let mut culprit = first;
+        for read in reads.iter().filter(|_| reads.len() > 1) {
+            let only = |location: &Location| location.home == read.home;
+            let alone = self.once(inputs, Some(&only), progress)?.0;
+            if let Some(difference) = first_difference(&alone, &plain) {
+                (culprit, found) = (read, difference);
+                break;
+            }
+        }
+        let (output, index, poisoned, plain) = found;
+        let mut fault = Fault::of_operand(
+            FaultKind::Poison {
+                location: culprit.text.clone(),
+                output,
+                index,
+                poisoned,
+                plain,
+            },
+            culprit.operand,
+        );
+        fault.op = culprit.op;
+        Err(fault)
+    }
+
+    /// One run; with `poisoned`, those locations start with poison, and reads of undefined bytes are
+    /// listed.
+    fn once(
+        &self,
+        inputs: &Inputs,
+        poisoned: Option<&dyn Fn(&Location) -> bool>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Run<(Outcome, Vec<UndefinedRead>)> {
         let mut mem = Memory::new(&self.regions);
         mem.checked = self.options.uninit == Uninit::Error;
+        if let Some(poisoned) = poisoned {
+            for location in self.locations().filter(|location| poisoned(location)) {
+                poison(&mut mem, location);
+            }
+        }
         self.fill(&mut mem, inputs)?;
         let mut cores: Vec<Core<'_>> = self
             .programs
             .iter()
             .map(|program| {
                 let names = program.locations.iter();
-                let machine = Machine::new(
+                let mut machine = Machine::new(
                     Memory::new(&[]),
                     program.registers,
                     self.options.lanes,
                     program.target,
                     names.map(|location| location.name.clone()).collect(),
                 );
+                machine.trace = poisoned.map(|_| RefCell::default());
                 Core::new(program, machine)
             })
             .collect();
         let mem = run_all(&mut cores, mem, self.options.max_steps, progress)?;
-        let outputs = self.outputs(&mem)?;
-        Ok(Outcome {
-            outputs,
+        let outcome = Outcome {
+            outputs: self.outputs(&mem)?,
             stats: self.stats(&cores),
-        })
+        };
+        let traces = cores.into_iter().filter_map(|core| core.machine.trace);
+        let reads = traces.flat_map(|trace| trace.into_inner().reads).collect();
+        Ok((outcome, reads))
     }
 
-    /// Values of inputs, constants, and poison.
+    /// Values of inputs and constants.
     fn fill(&self, mem: &mut Memory, inputs: &Inputs) -> Run<()> {
         let bad = |what: String| Fault::new(FaultKind::Input(what));
-        if self.options.uninit == Uninit::Poison {
-            for location in self.locations() {
-                poison(mem, location);
-            }
-        }
         for location in self.locations() {
             match location.kind {
                 LocationKind::Input | LocationKind::InOut => {
@@ -419,6 +485,7 @@ fn execute(
                 if let Err(fault) = task.run(m) {
                     return Err(fault.at(program.ops[pc], program.codes[pc].def().name));
                 }
+                m.settle(program.ops[pc], program.codes[pc].def().name);
                 pc += 1;
             }
             &Inst::Enter {
@@ -468,6 +535,24 @@ fn execute(
             Inst::Nothing => pc += 1,
         }
     }
+}
+
+/// The first element in which two runs differ: output, coordinates, both values.
+fn first_difference(a: &Outcome, b: &Outcome) -> Option<(String, String, String, String)> {
+    let bits = Tolerance {
+        nan_bits: true,
+        ..Tolerance::default()
+    };
+    let mut pairs = a.outputs.iter().zip(&b.outputs);
+    pairs.find_map(|((name, a), (_, b))| match compare(a, b, bits)? {
+        Difference::Elements {
+            index,
+            found,
+            expected,
+            ..
+        } => Some((name.clone(), index, found, expected)),
+        Difference::Shape { .. } => None,
+    })
 }
 
 /// Writes a whole location.

@@ -143,7 +143,7 @@ impl Gather {
     /// Only what is chosen has to be defined.
     fn check_chosen(&self, m: &Machine, from: usize, positions: &[i64]) -> Run<()> {
         let src = &self.src;
-        if !m.mem.checked || m.mem.regions[src.home.region].defined.is_full() {
+        if !m.watches_undefined(src) {
             return Ok(());
         }
         let offsets: Vec<i64> = crate::tile::Odometer::new(src.all_levels()).collect();

@@ -99,6 +99,7 @@ pub(super) fn write(
                 dst.operand,
             ));
         }
+        m.check_defined(dst, to)?;
         let Machine {
             mem,
             scratch,
