@@ -1,6 +1,6 @@
 //! Whether a module still computes what it did: the same inputs, before and after.
 //!
-//! Inputs are random by seed, special values among them. Outputs must be equal: the same bits, any
+//! Inputs are given, or random by seed, special values among them. Outputs must be equal: the same bits, any
 //! NaN equal to any NaN.
 
 use bir_dialect::ir::Ir;
@@ -76,29 +76,48 @@ impl std::fmt::Display for Mismatch {
     }
 }
 
-fn make_inputs(ports: &[Port], seed: u64) -> Inputs {
+fn make_inputs(ports: &[Port], given: &Inputs, seed: u64) -> Inputs {
     ports
         .iter()
         .filter(|port| port.kind != PortKind::Output)
         .map(|port| {
-            let tensor = random::tensor(seed, &port.name, port.dtype, &port.dims);
+            let random = || random::tensor(seed, &port.name, port.dtype, &port.dims);
+            let other = || given.iter().find(|(name, _)| port.takes(name));
+            let value = given
+                .get(&port.name)
+                .or_else(|| other().map(|(_, value)| value));
+            let tensor = value.cloned().unwrap_or_else(random);
             (port.name.clone(), tensor)
         })
         .collect()
 }
 
 impl Baseline {
-    /// Runs a module on the inputs of some seeds.
+    /// Runs a module on random inputs of some seeds.
     ///
     /// # Errors
     ///
     /// What ends a run: such a module cannot be compared with.
     pub fn new(ir: &Ir, seeds: &[u64], options: Options) -> Result<Baseline, Box<Fault>> {
+        Baseline::with_inputs(ir, seeds, &Inputs::new(), options)
+    }
+
+    /// Runs a module on what is given and, where nothing is, on random inputs of some seeds.
+    ///
+    /// # Errors
+    ///
+    /// What ends a run: such a module cannot be compared with.
+    pub fn with_inputs(
+        ir: &Ir,
+        seeds: &[u64],
+        given: &Inputs,
+        options: Options,
+    ) -> Result<Baseline, Box<Fault>> {
         let simulation = Simulation::new(ir, options)?;
         let ports: Vec<Port> = simulation.ports().collect();
         let mut runs = Vec::with_capacity(seeds.len());
         for &seed in seeds {
-            let inputs = make_inputs(&ports, seed);
+            let inputs = make_inputs(&ports, given, seed);
             let outputs = simulation.run(&inputs, &mut |_| {})?.outputs;
             runs.push(Seeded {
                 seed,

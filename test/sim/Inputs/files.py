@@ -1,4 +1,4 @@
-"""Arrays that are wrong in every way, for errors.test: files.py DIR"""
+"""Arrays that are wrong in every way, for inputs-invalid.test; and good ones: files.py DIR"""
 
 import pathlib
 import sys
@@ -20,5 +20,8 @@ np.save(out / "strings.npy", np.array(["a"]))
 (out / "text.npy").write_text("hello")
 np.savez(out / "good.npz", x=good)
 np.savez(out / "unknown.npz", z=good)
+rows = np.arange(31, -1, -1, dtype=np.int32).reshape(32, 1) % 16
+np.save(out / "rows.npy", rows)
+np.savez(out / "rows.npz", rows=rows)
 huge = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776, 8), }".ljust(117) + b"\n"
 (out / "huge.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(huge).to_bytes(2, "little") + huge)

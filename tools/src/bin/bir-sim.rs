@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use bir_dialect::bir::program::new_ir;
 use bir_dialect::bir::verify::{VerifyOptions, verify};
-use bir_dialect::text::diag::{Diagnostics, did_you_mean};
+use bir_dialect::text::diag::Diagnostics;
 use bir_dialect::text::render::{ReportStyle, SourceFile};
 use bir_dialect::text::{ParseOptions, parse};
 use bir_sim::{
     Fault, Lanes, Options, Outcome, Port, PortKind, Simulation, Tensor, Tolerance, Uninit, compare,
     npy, random,
 };
+use bir_tools::arrays::{from_file, given, named, port, tensor};
 use bir_tools::files::Input;
 use bir_tools::report::{self, Color, Format};
 use clap::{Parser, ValueEnum};
@@ -145,15 +146,6 @@ enum NanArg {
     Bits,
 }
 
-fn named(text: &str) -> Result<(String, PathBuf), String> {
-    match text.split_once('=') {
-        Some((name, path)) if !name.is_empty() && !path.is_empty() => {
-            Ok((name.trim_start_matches('%').to_owned(), PathBuf::from(path)))
-        }
-        _ => Err("expected NAME=FILE".to_owned()),
-    }
-}
-
 fn size(text: &str) -> Result<u64, String> {
     let unit = match text.chars().last() {
         Some('K' | 'k') => 10,
@@ -271,61 +263,14 @@ fn progress_bar() -> ProgressBar {
     bar
 }
 
-/// The port of that name that is an input or an output.
-fn port<'p>(ports: &'p [Port], name: &str, wanted: PortKind) -> Result<&'p Port, String> {
-    let fits = |port: &&Port| port.kind == wanted || port.kind == PortKind::InOut;
-    let what = if wanted == PortKind::Input {
-        "input"
-    } else {
-        "output"
-    };
-    ports
-        .iter()
-        .filter(fits)
-        .find(|port| port.name == name || wanted == PortKind::Input && port.takes(name))
-        .ok_or_else(|| {
-            let known = ports.iter().filter(fits).map(|port| port.name.as_str());
-            let help = did_you_mean(name, known).map_or(String::new(), |help| format!("; {help}"));
-            format!("the function has no {what} `%{name}`{help}")
-        })
-}
-
-fn tensor(port: &Port, array: npy::Array, what: &str) -> Result<Tensor, String> {
-    let tensor = array.into_tensor(port.dtype, what)?;
-    if tensor.dims != port.dims {
-        return Err(format!(
-            "{what} is {}, expected {} for `%{}`",
-            tensor.shape_text(),
-            npy::shape(port.dtype, &port.dims),
-            port.name
-        ));
-    }
-    Ok(tensor)
-}
-
-fn from_file(args: &Args, port: &Port, path: &Path) -> Result<Tensor, String> {
-    let array = npy::read(path, args.max_bytes)?;
-    tensor(port, array, &format!("`{}`", path.display()))
-}
-
 fn inputs(args: &Args, ports: &[Port]) -> Result<BTreeMap<String, Tensor>, String> {
-    let mut inputs = BTreeMap::new();
-    if let Some(path) = &args.inputs {
-        for (name, array) in npy::read_all(path, args.max_bytes)? {
-            let port = port(ports, &name, PortKind::Input)?;
-            let what = format!("array `{name}` of `{}`", path.display());
-            inputs.insert(name, tensor(port, array, &what)?);
-        }
-    }
-    for (name, path) in &args.input {
-        let port = port(ports, name, PortKind::Input)?;
-        inputs.insert(name.clone(), from_file(args, port, path)?);
-    }
+    let mut inputs = given(ports, args.inputs.as_deref(), &args.input, args.max_bytes)?;
     if let Some(seed) = args.random {
         for port in ports.iter().filter(|port| port.kind != PortKind::Output) {
-            inputs
-                .entry(port.name.clone())
-                .or_insert_with(|| random::tensor(seed, &port.name, port.dtype, &port.dims));
+            if !inputs.keys().any(|name| port.takes(name)) {
+                let value = random::tensor(seed, &port.name, port.dtype, &port.dims);
+                inputs.insert(port.name.clone(), value);
+            }
         }
     }
     let missing: Vec<String> = ports
@@ -360,7 +305,7 @@ fn expected(args: &Args, ports: &[Port]) -> Result<BTreeMap<String, Tensor>, Str
     }
     for (name, path) in &args.expect {
         let port = port(ports, name, PortKind::Output)?;
-        expected.insert(name.clone(), from_file(args, port, path)?);
+        expected.insert(name.clone(), from_file(port, path, args.max_bytes)?);
     }
     Ok(expected)
 }

@@ -1,9 +1,12 @@
 //! The flags of `bir-opt`, but those of passes.
 
+use std::path::PathBuf;
+
 use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
 
 use super::validation::Validate;
+use crate::arrays::named;
 use crate::report::{Color, Format};
 
 const EXIT_CODES: &str = "\
@@ -249,6 +252,25 @@ pub(super) struct VerificationArgs {
     /// each pass on inputs of N seeds, `random:N`
     #[arg(long, value_name = "WHEN")]
     pub(super) validate: Option<Validate>,
+
+    /// Value of one input for `--validate`; those not given are random
+    #[arg(
+        id = "validate-input",
+        long = "input",
+        value_name = "NAME=FILE.npy",
+        value_parser = named,
+        requires = "validate"
+    )]
+    pub(super) given: Vec<(String, PathBuf)>,
+
+    /// Values of inputs for `--validate`, by name
+    #[arg(
+        id = "validate-inputs",
+        long = "inputs",
+        value_name = "FILE.npz",
+        requires = "validate"
+    )]
+    pub(super) given_all: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]

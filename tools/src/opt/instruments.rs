@@ -13,7 +13,7 @@ use bir_passes::instrument::{
 use bir_passes::pass::Limits;
 
 use super::args::{Args, LevelArg, TableFormat};
-use super::validation::Validation;
+use super::validation::{Given, Validation};
 
 /// Standard error.
 pub(super) struct StandardError;
@@ -92,7 +92,11 @@ pub(super) fn manager(args: &Args, verify: VerifyOptions, timing: &TimingReport)
     }
     manager.watch(Verification::new(verify));
     if let Some(mode) = args.verification.validate {
-        manager.watch(Validation::new(mode, reproducer_stem(&args.input)));
+        let given = Given {
+            files: args.verification.given.clone(),
+            archive: args.verification.given_all.clone(),
+        };
+        manager.watch(Validation::new(mode, given, reproducer_stem(&args.input)));
     }
     let watch = &args.watch;
     let options = PrintIrOptions {

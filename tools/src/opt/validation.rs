@@ -8,9 +8,10 @@ use bir_dialect::text::diag::{Diagnostic, Diagnostics, Place};
 use bir_dialect::text::{PrintOptions, print};
 use bir_passes::instrument::{Flow, Instrument, Log, PassEvent, PassReport, Verdict};
 use bir_passes::pass::Changed;
-use bir_sim::Options;
 use bir_sim::validate::{Baseline, Mismatch};
+use bir_sim::{Fault, Options, Port, Simulation};
 
+use crate::arrays;
 use crate::files::Output;
 
 /// When modules are compared, and on how many inputs.
@@ -40,6 +41,26 @@ impl FromStr for Validate {
     }
 }
 
+/// Files that hold values of inputs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Given {
+    /// `--input`
+    pub(super) files: Vec<(String, PathBuf)>,
+    /// `--inputs`
+    pub(super) archive: Option<PathBuf>,
+}
+
+impl Given {
+    /// The flags that give the same again.
+    fn flags(&self) -> String {
+        let archive = self.archive.iter();
+        let archive = archive.map(|path| format!(" --inputs {}", path.display()));
+        let files = self.files.iter();
+        let files = files.map(|(name, path)| format!(" --input {name}={}", path.display()));
+        archive.chain(files).collect()
+    }
+}
+
 /// Instructions after which a run counts as endless.
 const MAX_STEPS: u64 = 1 << 26;
 
@@ -47,7 +68,10 @@ const MAX_STEPS: u64 = 1 << 26;
 /// alone, with a line in the log.
 pub(super) struct Validation {
     mode: Validate,
+    given: Given,
     baseline: Option<Baseline>,
+    /// What is wrong with the values given.
+    wrong: Option<String>,
     /// Whether the file that comes in could not be simulated.
     given_up: bool,
     /// The module before the pass, for the reproducer.
@@ -56,14 +80,37 @@ pub(super) struct Validation {
 }
 
 impl Validation {
-    pub(super) fn new(mode: Validate, stem: String) -> Validation {
+    pub(super) fn new(mode: Validate, given: Given, stem: String) -> Validation {
         Validation {
             mode,
+            given,
             baseline: None,
+            wrong: None,
             given_up: false,
             before: String::new(),
             stem,
         }
+    }
+
+    /// Runs the module that comes in.
+    fn measure(&self, ir: &Ir) -> Result<Baseline, Unable> {
+        let count = match self.mode {
+            Validate::Random(count) => u64::from(count),
+            Validate::Each | Validate::End => 1,
+        };
+        let options = Options {
+            max_steps: MAX_STEPS,
+            ..Options::default()
+        };
+        let ports: Vec<Port> = match Simulation::new(ir, options) {
+            Ok(simulation) => simulation.ports().collect(),
+            Err(fault) => return Err(Unable::Simulate(fault)),
+        };
+        let Given { files, archive } = &self.given;
+        let given = arrays::given(&ports, archive.as_deref(), files, options.max_bytes)
+            .map_err(Unable::Give)?;
+        let seeds: Vec<u64> = (0..count).collect();
+        Baseline::with_inputs(ir, &seeds, &given, options).map_err(Unable::Simulate)
     }
 
     /// Writes the module before the pass, with the command that shows the fault.
@@ -75,7 +122,8 @@ impl Validation {
         };
         let pass = bir_passes::pipeline::pass_text(event.pass);
         let text = format!(
-            "// bir-opt --pass-pipeline='{pass}' {command} {name}\n{}",
+            "// bir-opt --pass-pipeline='{pass}' {command}{} {name}\n{}",
+            self.given.flags(),
             self.before
         );
         let path = std::env::temp_dir().join(name);
@@ -84,28 +132,31 @@ impl Validation {
     }
 }
 
+/// Why there is nothing to compare with.
+enum Unable {
+    Simulate(Box<Fault>),
+    Give(String),
+}
+
 impl Instrument for Validation {
     fn begin_file(&mut self, _number: Option<usize>) {
         self.baseline = None;
+        self.wrong = None;
         self.given_up = false;
     }
 
     fn before_pass(&mut self, event: &PassEvent<'_>, ir: &Ir, log: &mut dyn Log) -> Verdict {
         if self.baseline.is_none() && !self.given_up {
-            let count = match self.mode {
-                Validate::Random(count) => u64::from(count),
-                Validate::Each | Validate::End => 1,
-            };
-            let options = Options {
-                max_steps: MAX_STEPS,
-                ..Options::default()
-            };
-            let seeds: Vec<u64> = (0..count).collect();
-            match Baseline::new(ir, &seeds, options) {
+            match self.measure(ir) {
                 Ok(baseline) => self.baseline = Some(baseline),
-                Err(fault) => {
+                Err(unable) => {
                     self.given_up = true;
-                    log.write(&format!("validate: nothing to compare with: {fault}\n"));
+                    match unable {
+                        Unable::Simulate(fault) => {
+                            log.write(&format!("validate: nothing to compare with: {fault}\n"));
+                        }
+                        Unable::Give(what) => self.wrong = Some(what),
+                    }
                 }
             }
         }
@@ -123,6 +174,9 @@ impl Instrument for Validation {
         _log: &mut dyn Log,
         diags: &mut Diagnostics,
     ) -> Flow {
+        if let Some(what) = self.wrong.take() {
+            diags.push(Diagnostic::error(Place::None, what));
+        }
         let due = match self.mode {
             Validate::End => event.index + 1 == event.pipeline.steps.len(),
             _ => report.changed != Changed::No,
