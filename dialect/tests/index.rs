@@ -496,12 +496,9 @@ fn random_loops(rng: &mut Rng) -> Looped {
                 }
                 let partial = (from, made.storage.partial.len() as u32);
                 let id = made.storage.events.len() as u32;
-                made.storage.extents.push(Extent {
-                    first: at,
-                    all: at + 1,
-                    varies,
-                    partial,
-                });
+                made.storage
+                    .extents
+                    .push(Extent::moving(at, at + 1, varies, partial));
                 made.storage.events.push(Event {
                     id,
                     segment,

@@ -14,8 +14,14 @@ pub mod pipeline;
 pub mod planes;
 pub mod registry;
 
+mod anti_dependency_analyzer;
+mod build_fdeps;
 mod canonicalize_names;
+mod dep_reduction;
+mod dependences;
+mod erase_flow_dependencies;
 mod occupancy;
+mod order_constraints;
 mod panics;
 mod print_memory_map;
 mod print_stats;
@@ -23,8 +29,13 @@ mod test_passes;
 mod unroll;
 mod verifier;
 
+pub use anti_dependency_analyzer::AntiDependencyAnalyzer;
+pub use build_fdeps::BuildFdeps;
 pub use canonicalize_names::CanonicalizeNames;
+pub use dep_reduction::DepReduction;
+pub use erase_flow_dependencies::EraseFlowDependencies;
 pub use manager::{Manager, Outcome};
+pub use order_constraints::OrderConstraints;
 pub use pass::{Anchor, Pass};
 pub use pipeline::Pipeline;
 pub use print_memory_map::{MapFormat, PrintMemoryMap};

@@ -2,7 +2,10 @@
 
 use crate::options::same_name;
 use crate::pass::Pass;
-use crate::{CanonicalizeNames, PrintMemoryMap, PrintStats, Unroll, Verifier, test_passes as test};
+use crate::{
+    AntiDependencyAnalyzer, BuildFdeps, CanonicalizeNames, DepReduction, EraseFlowDependencies,
+    OrderConstraints, PrintMemoryMap, PrintStats, Unroll, Verifier, test_passes as test,
+};
 
 /// Makes a pass with its defaults.
 type Make = fn() -> Box<dyn Pass>;
@@ -13,7 +16,12 @@ fn make<P: Pass + Default + 'static>() -> Box<dyn Pass> {
 
 /// Every pass users see.
 static PASSES: &[(&str, Make)] = &[
+    ("anti_dependency_analyzer", make::<AntiDependencyAnalyzer>),
+    ("build_fdeps", make::<BuildFdeps>),
     ("canonicalize_names", make::<CanonicalizeNames>),
+    ("dep_reduction", make::<DepReduction>),
+    ("erase_flow_dependencies", make::<EraseFlowDependencies>),
+    ("order_constraints", make::<OrderConstraints>),
     ("print_memory_map", make::<PrintMemoryMap>),
     ("print_stats", make::<PrintStats>),
     ("unroll", make::<Unroll>),

@@ -2,8 +2,10 @@
 //!
 //! * [`access`] – the algebra of single accesses;
 //! * [`index`] – reaching definitions, definedness and readers, per storage;
+//! * [`deps`] – which instruction must follow which;
 //! * [`sync`] – semaphores, played as counters.
 
 pub mod access;
+pub mod deps;
 pub mod index;
 pub mod sync;

@@ -169,6 +169,8 @@ pub(super) fn plan(pass: &Unroll, ir: &Ir, func: Op) -> FuncPlan {
 struct Facts {
     /// Numbers dependences name.
     depended: HashSet<u32>,
+    /// Numbers in sets, which copies would not be in.
+    in_sets: HashSet<u32>,
     next_id: u32,
 }
 
@@ -176,13 +178,21 @@ impl Facts {
     fn of(ir: &Ir, func: Op) -> Facts {
         let mut facts = Facts {
             depended: HashSet::new(),
+            in_sets: HashSet::new(),
             next_id: 0,
         };
         for op in ir.walk_op(func) {
-            if let Some(id) = ir.int_cell(COL_ID, op) {
+            if let Some(id) = ir.int_cell(COL_ID, op)
+                && OpCode::of(ir, op) != Some(OpCode::Depset)
+            {
                 facts.next_id = facts.next_id.max(id.saturating_add(1));
             }
             let deps = ir.words_cell(COL_DEPS, op).unwrap_or_default();
+            if OpCode::of(ir, op) == Some(OpCode::Depset) {
+                let members = deps.iter().map(|&word| Dep::from_word(word).id);
+                facts.in_sets.extend(members);
+                continue;
+            }
             let deps = deps.iter().map(|&word| Dep::from_word(word));
             facts
                 .depended
@@ -273,6 +283,14 @@ fn can_unroll(factor: Factor, ir: &Ir, op: Op, facts: &Facts) -> Choice {
     if depended || own || has(names::WAIT) || has(names::SIGNAL) {
         let why = format!("{what} has dependences or semaphores of its own");
         return refuse(why, Some("move them to the instructions in it"));
+    }
+    let in_set = |op: Op| {
+        let id = ir.int_cell(COL_ID, op);
+        id.is_some_and(|id| facts.in_sets.contains(&id))
+    };
+    if !facts.in_sets.is_empty() && ir.walk_op(op).any(in_set) {
+        let why = format!("{what} has instructions that a `depset` names");
+        return refuse(why, Some("unroll before dependences are stated"));
     }
     if step < 1 {
         return refuse(format!("{what} has step {step}"), None);

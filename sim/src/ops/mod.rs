@@ -100,6 +100,7 @@ pub(crate) fn semantics(code: OpCode) -> Semantics {
         | OpCode::AllEngineBarrier
         | OpCode::Drain
         | OpCode::Nop
+        | OpCode::Depset
         | OpCode::Notify
         | OpCode::DmaTrigger
         | OpCode::SetOrderingMode

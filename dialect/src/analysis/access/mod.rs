@@ -89,7 +89,7 @@ impl Footprint {
     }
 
     /// The same bytes as an upper bound only.
-    pub(super) fn hull_only(self) -> Footprint {
+    pub(in crate::analysis) fn hull_only(self) -> Footprint {
         Footprint {
             partitions: self.partitions.inexact(),
             bytes: self.bytes.inexact(),

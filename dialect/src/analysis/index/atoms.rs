@@ -76,7 +76,7 @@ impl Rect {
 
 /// One storage's part of [`Atoms`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Map {
+pub(in crate::analysis) struct Map {
     /// Where its cuts start in the list of all, and their number; none where the storage is one
     /// atom.
     cuts: (u32, u32),
@@ -87,7 +87,7 @@ pub(super) struct Map {
 
 impl Map {
     /// Number of atoms, at least one.
-    pub(super) fn count(&self) -> u32 {
+    pub(in crate::analysis) fn count(&self) -> u32 {
         self.cuts.1.max(2) - 1
     }
 }
@@ -95,7 +95,7 @@ impl Map {
 /// The atoms of storages, and footprints as ranges of them; footprints are numbered in the order
 /// they were added, whatever their storage.
 #[derive(Debug)]
-pub(super) struct Atoms {
+pub(in crate::analysis) struct Atoms {
     /// Lines of storages that are more than bands.
     lines: Vec<Line>,
     /// Positions on the line where atoms start, and the end of the line.
@@ -115,13 +115,13 @@ pub(super) struct Atoms {
 }
 
 /// The footprint of a storage that is one atom, exactly.
-pub(super) const WHOLE: u32 = 0;
+pub(in crate::analysis) const WHOLE: u32 = 0;
 /// The same as an upper bound.
-pub(super) const ANYWHERE: u32 = 1;
+pub(in crate::analysis) const ANYWHERE: u32 = 1;
 
 impl Atoms {
     /// No storage yet; `limit` ranges may be used, [`RANGE_LIMIT`] where nobody tests it.
-    pub(super) fn new(limit: usize) -> Atoms {
+    pub(in crate::analysis) fn new(limit: usize) -> Atoms {
         Atoms {
             lines: Vec::new(),
             cuts: Vec::new(),
@@ -136,7 +136,7 @@ impl Atoms {
     }
 
     /// The map of a storage whose accesses are [`WHOLE`] and [`ANYWHERE`].
-    pub(super) fn one(whole: &Footprint) -> Map {
+    pub(in crate::analysis) fn one(whole: &Footprint) -> Map {
         Map {
             cuts: (0, 0),
             whole: Rect::of(whole),
@@ -145,13 +145,13 @@ impl Atoms {
     }
 
     /// The number the next footprint gets.
-    pub(super) fn next_footprint(&self) -> u32 {
+    pub(in crate::analysis) fn next_footprint(&self) -> u32 {
         self.hulls.len() as u32
     }
 
     /// Cuts the bytes of `whole` by `footprints`, all in the same frame; what lies outside of
     /// `whole` is ignored.
-    pub(super) fn add<F: std::borrow::Borrow<Footprint>>(
+    pub(in crate::analysis) fn add<F: std::borrow::Borrow<Footprint>>(
         &mut self,
         whole: &Footprint,
         footprints: &[F],
@@ -178,11 +178,14 @@ impl Atoms {
             let line = Line::choose(whole, footprints);
             let end: i64 = line.radix.iter().product();
             self.cuts.extend([0, end]);
+            // What overwrites all bytes in two parts leaves nothing of what was there before: no
+            // footprint has a byte that is not one of the storage's.
+            let padded = end.saturating_mul(line.unit) != whole.size();
             let limit = (RANGE_LIMIT / footprints.len()).max(4096).max(1 << 16);
             for print in prints() {
                 let from = self.raw.len();
                 let mut exact = print.is_exact();
-                if print.covers(whole) || !exact && print.hull_covers(whole) {
+                if !padded && (print.covers(whole) || !exact && print.hull_covers(whole)) {
                     self.raw.push((0, end));
                 } else {
                     self.boxes.clear();
@@ -223,28 +226,28 @@ impl Atoms {
     }
 
     /// The ranges of a footprint, ascending.
-    pub(super) fn ranges(&self, print: u32) -> &[(u32, u32)] {
+    pub(in crate::analysis) fn ranges(&self, print: u32) -> &[(u32, u32)] {
         let print = print as usize;
         &self.ranges[self.starts[print] as usize..self.starts[print + 1] as usize]
     }
 
     /// Whether the ranges are a superset of the bytes only.
-    pub(super) fn is_hull(&self, print: u32) -> bool {
+    pub(in crate::analysis) fn is_hull(&self, print: u32) -> bool {
         self.hulls[print as usize]
     }
 
     /// Footprints that became hulls because there was no room for their ranges.
-    pub(super) fn capped(&self) -> usize {
+    pub(in crate::analysis) fn capped(&self) -> usize {
         self.capped
     }
 
     /// Drops what only adding needed.
-    pub(super) fn finish(&mut self) {
+    pub(in crate::analysis) fn finish(&mut self) {
         self.raw = Vec::new();
         self.boxes = Vec::new();
     }
 
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(in crate::analysis) fn heap_bytes(&self) -> usize {
         self.cuts.capacity() * 8
             + self.ranges.capacity() * 8
             + self.starts.capacity() * 4
@@ -254,7 +257,12 @@ impl Atoms {
 
     /// The bytes of ranges of atoms as rectangles, ascending; at most `limit` rows of the finest
     /// digit are looked at, and whether that was all.
-    pub(super) fn gaps(&self, map: &Map, ranges: &[(u32, u32)], limit: usize) -> (Vec<Gap>, bool) {
+    pub(in crate::analysis) fn gaps(
+        &self,
+        map: &Map,
+        ranges: &[(u32, u32)],
+        limit: usize,
+    ) -> (Vec<Gap>, bool) {
         let mut rows = Vec::new();
         let mut all = true;
         let bands;

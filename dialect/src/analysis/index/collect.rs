@@ -8,21 +8,25 @@ use super::flow::{Flow, LoopId};
 use super::locate::{Frames, Location, group, locate};
 use super::prints::{Print, Prints};
 use super::storage::{Event, Events, Extent, Initial};
-use super::walk::{Touch, Walked, walk};
-use crate::ir::{Ir, Op};
+use super::walk::{LoopIndex, Touch, Walked, walk};
+use crate::ir::{Ir, Op, Value};
 
 /// Locations, touches, and the touches as events of storages.
-pub(super) struct Collected {
-    pub(super) flow: Flow,
-    pub(super) locations: Vec<Location>,
+pub(in crate::analysis) struct Collected {
+    pub(in crate::analysis) flow: Flow,
+    pub(in crate::analysis) locations: Vec<Location>,
     /// Per location, the first location that is the same by `must_alias`.
-    pub(super) partners: Vec<u32>,
-    pub(super) touches: Vec<Touch>,
-    pub(super) events: Events,
+    pub(in crate::analysis) partners: Vec<u32>,
+    pub(in crate::analysis) touches: Vec<Touch>,
+    pub(in crate::analysis) events: Events,
     /// Per touch, its position among the events of its storage.
-    pub(super) positions: Vec<u32>,
-    pub(super) loop_orders: Vec<(u32, u32)>,
-    pub(super) orders: u32,
+    pub(in crate::analysis) positions: Vec<u32>,
+    pub(in crate::analysis) loop_orders: Vec<(u32, u32)>,
+    pub(in crate::analysis) orders: u32,
+    /// Loops by their index.
+    pub(in crate::analysis) index_of: HashMap<Value, LoopIndex>,
+    /// The instructions, by the number [`Touch::order`] gives them.
+    pub(in crate::analysis) ops: Vec<Op>,
 }
 
 /// Numbers of one storage for numbers all storages share.
@@ -60,7 +64,7 @@ enum Key {
 }
 
 impl Collected {
-    pub(super) fn new(ir: &Ir, func: Op, frames: Frames, limit: usize) -> Collected {
+    pub(in crate::analysis) fn new(ir: &Ir, func: Op, frames: Frames, limit: usize) -> Collected {
         let Walked {
             flow,
             allocs,
@@ -68,6 +72,7 @@ impl Collected {
             index_of,
             loop_orders,
             orders,
+            ops,
         } = walk(ir, func);
         let mut locations = locate(ir, &allocs);
         let (wholes, partners) = group(ir, &mut locations, frames);
@@ -149,7 +154,10 @@ impl Collected {
             events.close(map, initial[at], to_end[at]);
         }
         events.atoms.finish();
+        events.moves = prints.moves;
         Collected {
+            ops,
+            index_of,
             flow,
             locations,
             partners,
@@ -225,6 +233,7 @@ impl Sorter<'_> {
                     all: local(extent.all),
                     varies: extent.varies,
                     partial: (start, partial.len() as u32),
+                    moves: extent.moves,
                 });
                 extents.len() as u32 - 1
             });

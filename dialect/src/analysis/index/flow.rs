@@ -60,10 +60,10 @@ pub struct Segment {
 /// Segments, predecessors and loops of one function.
 #[derive(Clone, Default, Debug)]
 pub struct Flow {
-    pub(super) segments: Vec<Segment>,
+    pub(in crate::analysis) segments: Vec<Segment>,
     preds: Vec<u32>,
-    pub(super) loops: Vec<LoopSpan>,
-    pub(super) exits: Vec<u32>,
+    pub(in crate::analysis) loops: Vec<LoopSpan>,
+    pub(in crate::analysis) exits: Vec<u32>,
     /// Per loop, whether it and those around it make a trip for certain.
     certain: Vec<bool>,
     chains: u32,

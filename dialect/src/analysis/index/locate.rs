@@ -38,9 +38,9 @@ pub struct Location {
     /// The storage its bytes are in.
     pub storage: u32,
     /// Where its first byte is in the frame of the storage.
-    pub(super) origin: (i64, i64),
-    pub(super) initial: Initial,
-    pub(super) output: bool,
+    pub(in crate::analysis) origin: (i64, i64),
+    pub(in crate::analysis) initial: Initial,
+    pub(in crate::analysis) output: bool,
     /// Whether it names a partner in `must_alias`.
     aliased: bool,
 }
@@ -57,7 +57,7 @@ impl Location {
     }
 }
 
-pub(super) fn locate(ir: &Ir, allocs: &[(Op, Value)]) -> Vec<Location> {
+pub(in crate::analysis) fn locate(ir: &Ir, allocs: &[(Op, Value)]) -> Vec<Location> {
     let mut known: Option<((Dict, Type), Location)> = None;
     let mut locations = Vec::with_capacity(allocs.len());
     for &(op, value) in allocs {
@@ -126,7 +126,7 @@ fn location(ir: &Ir, op: Op, value: Value) -> Location {
 
 /// Numbers the storages of locations: the bytes of each storage, and per location the first that
 /// is the same by `must_alias`.
-pub(super) fn group(
+pub(in crate::analysis) fn group(
     ir: &Ir,
     locations: &mut [Location],
     frames: Frames,

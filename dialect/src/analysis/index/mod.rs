@@ -5,18 +5,18 @@
 //! plain events over the bytes of one storage; [`Flow`] is the control flow between them. [`Live`] has the stretches
 //! locations are in use. Results depend on program order only, never on hashing.
 
-mod atoms;
-mod collect;
-mod flow;
+pub(in crate::analysis) mod atoms;
+pub(in crate::analysis) mod collect;
+pub(in crate::analysis) mod flow;
 mod function;
 mod live;
 mod locate;
 mod pass;
 mod prints;
-mod storage;
-mod tree;
+pub(in crate::analysis) mod storage;
+pub(in crate::analysis) mod tree;
 mod uses;
-mod walk;
+pub(in crate::analysis) mod walk;
 
 pub use atoms::{Gap, RANGE_LIMIT};
 pub use flow::{Flow, LoopId, LoopKind, LoopSpan, MAX_DEPTH, Segment};

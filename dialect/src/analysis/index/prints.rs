@@ -4,10 +4,10 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use super::flow::LoopId;
-use super::storage::Extent;
+use super::storage::{Extent, Move};
 use super::walk::{LoopIndex, Touch, mem_of};
 use crate::analysis::access::{Footprint, LoopRange, footprint, footprint_first, footprint_over};
-use crate::bir::access::Access;
+use crate::bir::access::{Access, Target};
 use crate::bir::ops::OpCode;
 use crate::bir::types::MemType;
 use crate::ir::{Annot, Ir, Type, Value};
@@ -38,6 +38,7 @@ pub(super) struct Prints<'a> {
     last: Option<((Type, Option<Annot>), u32)>,
     pub(super) footprints: Vec<Footprint>,
     pub(super) partial: Vec<(LoopId, u32)>,
+    pub(super) moves: Vec<Move>,
     pub(super) all: Vec<Print>,
 }
 
@@ -51,6 +52,7 @@ impl<'a> Prints<'a> {
             last: None,
             footprints: Vec::new(),
             partial: Vec::new(),
+            moves: Vec::new(),
             all: Vec::new(),
         }
     }
@@ -73,17 +75,16 @@ impl<'a> Prints<'a> {
             let mem = MemType::get(&self.ir.ctx, ty)?;
             Some(Access::resolve(&self.ir.ctx, &mem, annot))
         });
-        let Some(access) = access.filter(|access| !access.terms.is_empty()) else {
-            let access = key.1.and_then(|annot| {
-                let mem = MemType::get(&self.ir.ctx, ty)?;
-                Some(Access::resolve(&self.ir.ctx, &mem, annot))
-            });
-            let whole = self.whole(value);
-            let print = access.and_then(|access| footprint(&access));
-            let print = print.unwrap_or_else(|| whole.clone().hull_only());
-            let made = self.add(&whole, print);
-            self.plain.insert(key, made);
-            return made;
+        let access = match access {
+            Some(access) if !access.terms.is_empty() => access,
+            plain => {
+                let whole = self.whole(value);
+                let print = plain.and_then(|access| footprint(&access));
+                let print = print.unwrap_or_else(|| whole.clone().hull_only());
+                let made = self.add(&whole, print);
+                self.plain.insert(key, made);
+                return made;
+            }
         };
         let role =
             OpCode::of(self.ir, touch.op).map_or(usize::MAX, |code| code.def().indices_role());
@@ -167,12 +168,29 @@ impl<'a> Prints<'a> {
                 self.partial.push((id, number));
             }
         }
+        let from_move = self.moves.len() as u32;
+        for &(id, at) in &moving {
+            let mut moved = Move {
+                id,
+                partition: 0,
+                byte: 0,
+            };
+            for term in access.terms.iter().filter(|term| term.index == at) {
+                let size = i64::from(access.dtype.size_bytes());
+                match term.target {
+                    Target::Partition => moved.partition = term.coef,
+                    Target::Offset => moved.byte = term.coef.saturating_mul(size),
+                }
+            }
+            self.moves.push(moved);
+        }
         self.all.push(Print {
             extent: Extent {
                 first,
                 all,
                 varies: moving.first().map(|moved| moved.0),
                 partial: (from, self.partial.len() as u32),
+                moves: (from_move, self.moves.len() as u32),
             },
             whole: false,
         });

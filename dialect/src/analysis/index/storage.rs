@@ -89,6 +89,16 @@ pub struct Extent {
     pub varies: Option<LoopId>,
     /// Its part of [`Storage::partial`]: where it starts and ends.
     pub partial: (u32, u32),
+    /// How loops move it, where that is known: its part of a list of [`Move`]s.
+    pub(in crate::analysis) moves: (u32, u32),
+}
+
+/// How far one step of a loop's index moves an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::analysis) struct Move {
+    pub(in crate::analysis) id: LoopId,
+    pub(in crate::analysis) partition: i64,
+    pub(in crate::analysis) byte: i64,
 }
 
 impl Extent {
@@ -99,6 +109,56 @@ impl Extent {
             all: footprint,
             varies: None,
             partial: (0, 0),
+            moves: (0, 0),
+        }
+    }
+
+    /// Bytes that loops move: in the first iteration and over all, the outermost loop that does,
+    /// and the part of [`Storage::partial`].
+    pub const fn moving(
+        first: u32,
+        all: u32,
+        varies: Option<LoopId>,
+        partial: (u32, u32),
+    ) -> Extent {
+        Extent {
+            first,
+            all,
+            varies,
+            partial,
+            moves: (0, 0),
+        }
+    }
+}
+
+/// How far one step of a loop's index moves an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::analysis) struct Move {
+    pub(in crate::analysis) id: LoopId,
+    pub(in crate::analysis) partition: i64,
+    pub(in crate::analysis) byte: i64,
+}
+
+impl Extent {
+    /// The same bytes always.
+    pub const fn fixed(footprint: u32) -> Extent {
+        Extent {
+            first: footprint,
+            all: footprint,
+            varies: None,
+            partial: (0, 0),
+            moves: (0, 0),
+        }
+    }
+
+    /// The bytes in all iterations of loops, and in the first; the outermost loop that moves it.
+    pub const fn moving(first: u32, all: u32, varies: Option<LoopId>) -> Extent {
+        Extent {
+            first,
+            all,
+            varies,
+            partial: (0, 0),
+            moves: (0, 0),
         }
     }
 }
@@ -186,15 +246,15 @@ pub struct Reaching {
 pub struct Uncovered {
     /// Position of the reading event.
     pub event: u32,
-    pub(super) ranges: Vec<(u32, u32)>,
+    pub(in crate::analysis) ranges: Vec<(u32, u32)>,
 }
 
 /// One storage's part of [`Events`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(in crate::analysis) struct Part {
     /// Its events: the first and one past the last.
-    pub(super) events: (u32, u32),
-    pub(super) map: Map,
+    pub(in crate::analysis) events: (u32, u32),
+    pub(in crate::analysis) map: Map,
     initial: Initial,
     to_end: bool,
     /// Whether some extent varies with a loop.
@@ -203,27 +263,29 @@ pub(super) struct Part {
 
 /// The accesses of storages in few lists: events in order of storages, extents, atoms.
 #[derive(Debug)]
-pub(super) struct Events {
-    pub(super) parts: Vec<Part>,
-    pub(super) events: Vec<Event>,
-    pub(super) extents: Vec<Extent>,
-    pub(super) partial: Vec<(LoopId, u32)>,
-    pub(super) atoms: Atoms,
+pub(in crate::analysis) struct Events {
+    pub(in crate::analysis) parts: Vec<Part>,
+    pub(in crate::analysis) events: Vec<Event>,
+    pub(in crate::analysis) extents: Vec<Extent>,
+    pub(in crate::analysis) partial: Vec<(LoopId, u32)>,
+    pub(in crate::analysis) moves: Vec<Move>,
+    pub(in crate::analysis) atoms: Atoms,
 }
 
 impl Events {
-    pub(super) fn new(limit: usize) -> Events {
+    pub(in crate::analysis) fn new(limit: usize) -> Events {
         Events {
             parts: Vec::new(),
             events: Vec::new(),
             extents: vec![Extent::fixed(WHOLE), Extent::fixed(ANYWHERE)],
             partial: Vec::new(),
+            moves: Vec::new(),
             atoms: Atoms::new(limit),
         }
     }
 
     /// Closes a storage whose events are those behind the ones of the storage before.
-    pub(super) fn close(&mut self, map: Map, initial: Initial, to_end: bool) {
+    pub(in crate::analysis) fn close(&mut self, map: Map, initial: Initial, to_end: bool) {
         let from = self.parts.last().map_or(0, |part| part.events.1);
         let moves = |event: &Event| self.extents[event.extent as usize].varies.is_some();
         let moves = self.events[from as usize..].iter().any(moves);
@@ -259,7 +321,7 @@ impl Events {
     }
 
     /// The events of a storage.
-    pub(super) fn of(&self, part: &Part) -> &[Event] {
+    pub(in crate::analysis) fn of(&self, part: &Part) -> &[Event] {
         &self.events[part.events.0 as usize..part.events.1 as usize]
     }
 
@@ -283,7 +345,7 @@ struct Answers {
 
 /// The indices of storages, in shared lists: a storage of one access costs a few words.
 pub struct Arena {
-    pub(super) events: Events,
+    pub(in crate::analysis) events: Events,
     answers: Vec<Answers>,
     tree: Tree,
     /// The version before each event.
@@ -307,7 +369,7 @@ impl Arena {
         Arena::index(events, flow)
     }
 
-    pub(super) fn index(events: Events, flow: &Flow) -> Arena {
+    pub(in crate::analysis) fn index(events: Events, flow: &Flow) -> Arena {
         let count = events.events.len();
         let mut arena = Arena {
             answers: Vec::with_capacity(events.parts.len()),
@@ -500,7 +562,7 @@ pub struct StorageIndex<'a> {
 
 impl<'a> StorageIndex<'a> {
     /// Whether both are the index of one storage.
-    pub(super) fn is(&self, other: &StorageIndex<'_>) -> bool {
+    pub(in crate::analysis) fn is(&self, other: &StorageIndex<'_>) -> bool {
         std::ptr::eq(self.part, other.part)
     }
 
@@ -536,25 +598,25 @@ impl<'a> StorageIndex<'a> {
     }
 
     /// The version nodes a read sees: the sets of writers that reach it, shared between reads.
-    pub(super) fn posted(&self, event: u32) -> &'a [Node] {
+    pub(in crate::analysis) fn posted(&self, event: u32) -> &'a [Node] {
         let at = (self.part.events.0 + event) as usize;
         let starts = &self.arena.post_starts;
         &self.arena.posts[starts[at] as usize..starts[at + 1] as usize]
     }
 
     /// The nodes all its reads see.
-    pub(super) fn posts(&self) -> &'a [Node] {
+    pub(in crate::analysis) fn posts(&self) -> &'a [Node] {
         let (from, to) = self.part.events;
         let starts = &self.arena.post_starts;
         &self.arena.posts[starts[from as usize] as usize..starts[to as usize] as usize]
     }
 
-    pub(super) fn tree(&self) -> &'a Tree {
+    pub(in crate::analysis) fn tree(&self) -> &'a Tree {
         &self.arena.tree
     }
 
     /// Where its nodes start in the tree, and one past the last; the three constants aside.
-    pub(super) fn nodes(&self) -> (Node, Node) {
+    pub(in crate::analysis) fn nodes(&self) -> (Node, Node) {
         self.answers.nodes
     }
 
@@ -677,7 +739,7 @@ impl<'a> StorageIndex<'a> {
     }
 
     /// Whether a footprint is all bytes of the storage.
-    pub(super) fn is_everything(&self, footprint: u32) -> bool {
+    pub(in crate::analysis) fn is_everything(&self, footprint: u32) -> bool {
         let atoms = self.atoms();
         atoms.ranges(footprint) == [(0, self.part.map.count())] && !atoms.is_hull(footprint)
     }

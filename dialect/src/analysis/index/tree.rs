@@ -12,15 +12,17 @@
 //! the latest write to a range is a maximum over O(log n) nodes. Writing copies O(log n) nodes.
 //! Depth is bounded by the logarithm of the atom count, so recursion here is too.
 
+use hashbrown::HashMap;
+
 /// A node of the arena.
-pub(super) type Node = u32;
+pub(in crate::analysis) type Node = u32;
 
 /// Nobody wrote.
-pub(super) const UNDEFINED: Node = 0;
+pub(in crate::analysis) const UNDEFINED: Node = 0;
 /// Defined from outside.
-pub(super) const OUTSIDE: Node = 1;
+pub(in crate::analysis) const OUTSIDE: Node = 1;
 /// "What was there before": only in trees that are laid over others.
-pub(super) const TRANSPARENT: Node = 2;
+pub(in crate::analysis) const TRANSPARENT: Node = 2;
 
 const LEAF: u32 = 0;
 const PAIR: u32 = 1;
@@ -41,7 +43,7 @@ struct Row {
 
 /// A node, decoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum View {
+pub(in crate::analysis) enum View {
     /// An event's index, or nothing for the three constants.
     Leaf(Option<u32>),
     Pair(Node, Node),
@@ -50,7 +52,7 @@ pub(super) enum View {
 }
 
 /// The arena.
-pub(super) struct Tree {
+pub(in crate::analysis) struct Tree {
     rows: Vec<Row>,
     atoms: u32,
     /// The node made last for a pair or an over: repeats are common.
@@ -59,7 +61,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Without versions; [`Tree::start`] says what the next ones are of.
-    pub(super) fn new() -> Tree {
+    pub(in crate::analysis) fn new() -> Tree {
         let constant = |flag| Row {
             a: LEAF << KIND_SHIFT | flag | PAYLOAD,
             b: 0,
@@ -73,19 +75,19 @@ impl Tree {
     }
 
     /// Versions made from here on are of so many atoms, at least one.
-    pub(super) fn start(&mut self, atoms: u32) {
+    pub(in crate::analysis) fn start(&mut self, atoms: u32) {
         self.atoms = atoms.max(1);
     }
 
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(in crate::analysis) fn heap_bytes(&self) -> usize {
         self.rows.capacity() * size_of::<Row>()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::analysis) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    pub(super) fn shrink(&mut self) {
+    pub(in crate::analysis) fn shrink(&mut self) {
         self.rows.shrink_to_fit();
     }
 
@@ -96,7 +98,7 @@ impl Tree {
     }
 
     /// A leaf of an event, at a position of its own.
-    pub(super) fn leaf(&mut self, event: u32, stamp: u32) -> Node {
+    pub(in crate::analysis) fn leaf(&mut self, event: u32, stamp: u32) -> Node {
         self.push(Row {
             a: LEAF << KIND_SHIFT | event & PAYLOAD,
             b: 0,
@@ -104,7 +106,7 @@ impl Tree {
         })
     }
 
-    pub(super) fn view(&self, node: Node) -> View {
+    pub(in crate::analysis) fn view(&self, node: Node) -> View {
         let row = self.rows[node as usize];
         let a = row.a & PAYLOAD;
         match row.a >> KIND_SHIFT {
@@ -115,12 +117,12 @@ impl Tree {
         }
     }
 
-    pub(super) fn stamp(&self, node: Node) -> u32 {
+    pub(in crate::analysis) fn stamp(&self, node: Node) -> u32 {
         self.rows[node as usize].stamp
     }
 
     /// Whether some of the region may be undefined.
-    pub(super) fn has_undefined(&self, node: Node) -> bool {
+    pub(in crate::analysis) fn has_undefined(&self, node: Node) -> bool {
         self.rows[node as usize].a & HAS_UNDEFINED != 0
     }
 
@@ -150,7 +152,7 @@ impl Tree {
     }
 
     /// The events of `m` may have written after `base`.
-    pub(super) fn over(&mut self, m: Node, base: Node) -> Node {
+    pub(in crate::analysis) fn over(&mut self, m: Node, base: Node) -> Node {
         if self.last_over.0 == m && self.last_over.1 == base && self.last_over.2 != UNDEFINED {
             return self.last_over.2;
         }
@@ -187,12 +189,12 @@ impl Tree {
     }
 
     /// The tree with `leaf` as the last writer of atoms `lo .. hi`.
-    pub(super) fn write(&mut self, root: Node, lo: u32, hi: u32, leaf: Node) -> Node {
+    pub(in crate::analysis) fn write(&mut self, root: Node, lo: u32, hi: u32, leaf: Node) -> Node {
         self.change(root, 0, self.atoms, lo, hi, leaf, Change::Kill)
     }
 
     /// The tree with the events of `m` maybe written last in atoms `lo .. hi`.
-    pub(super) fn may_write(&mut self, root: Node, lo: u32, hi: u32, m: Node) -> Node {
+    pub(in crate::analysis) fn may_write(&mut self, root: Node, lo: u32, hi: u32, m: Node) -> Node {
         self.change(root, 0, self.atoms, lo, hi, m, Change::May)
     }
 
@@ -232,7 +234,7 @@ impl Tree {
     }
 
     /// Either history; `top` is a tree whose transparent parts let `base` through.
-    pub(super) fn either(&mut self, base: Node, top: Node) -> Node {
+    pub(in crate::analysis) fn either(&mut self, base: Node, top: Node) -> Node {
         if base == top || top == TRANSPARENT {
             return base;
         }
@@ -252,7 +254,14 @@ impl Tree {
     }
 
     /// Adds the nodes that say what atoms `lo .. hi` hold; none twice in a row from `since` on.
-    pub(super) fn read(&self, root: Node, lo: u32, hi: u32, since: usize, out: &mut Vec<Node>) {
+    pub(in crate::analysis) fn read(
+        &self,
+        root: Node,
+        lo: u32,
+        hi: u32,
+        since: usize,
+        out: &mut Vec<Node>,
+    ) {
         self.collect(root, 0, self.atoms, lo, hi, &mut |node| {
             if out[since..].last() != Some(&node) {
                 out.push(node);
@@ -261,7 +270,14 @@ impl Tree {
     }
 
     /// The same where versions are of `atoms` atoms.
-    pub(super) fn read_in(&self, atoms: u32, root: Node, lo: u32, hi: u32, out: &mut Vec<Node>) {
+    pub(in crate::analysis) fn read_in(
+        &self,
+        atoms: u32,
+        root: Node,
+        lo: u32,
+        hi: u32,
+        out: &mut Vec<Node>,
+    ) {
         self.collect(root, 0, atoms.max(1), lo, hi, &mut |node| {
             if out.last() != Some(&node) {
                 out.push(node);
@@ -300,7 +316,13 @@ impl Tree {
     }
 
     /// Ascending ranges of atoms in `lo .. hi` that may be undefined.
-    pub(super) fn undefined(&self, root: Node, lo: u32, hi: u32, out: &mut Vec<(u32, u32)>) {
+    pub(in crate::analysis) fn undefined(
+        &self,
+        root: Node,
+        lo: u32,
+        hi: u32,
+        out: &mut Vec<(u32, u32)>,
+    ) {
         self.find_undefined(root, 0, self.atoms, lo, hi, out);
     }
 
@@ -331,7 +353,12 @@ impl Tree {
 
     /// Events reachable from a node, and whether the outside or nobody is. Visits shared parts
     /// once; `seen` must be empty, and is left so.
-    pub(super) fn expand(&self, nodes: &[Node], seen: &mut Marks, events: &mut Vec<u32>) -> Origin {
+    pub(in crate::analysis) fn expand(
+        &self,
+        nodes: &[Node],
+        seen: &mut Marks,
+        events: &mut Vec<u32>,
+    ) -> Origin {
         let mut origin = Origin::default();
         let mut todo: Vec<Node> = Vec::new();
         for &node in nodes {
@@ -360,6 +387,50 @@ impl Tree {
     }
 }
 
+impl Tree {
+    /// Copies a version into another tree of the same atoms; `copied` knows what was copied there
+    /// before.
+    pub(in crate::analysis) fn copy_to(
+        &self,
+        root: Node,
+        to: &mut Tree,
+        copied: &mut HashMap<Node, Node, foldhash::fast::FixedState>,
+    ) -> Node {
+        let of = |node: Node, copied: &HashMap<Node, Node, _>| match node {
+            UNDEFINED | OUTSIDE | TRANSPARENT => Some(node),
+            _ => copied.get(&node).copied(),
+        };
+        let mut stack = vec![root];
+        while let Some(&node) = stack.last() {
+            if of(node, copied).is_some() {
+                stack.pop();
+                continue;
+            }
+            let row = self.rows[node as usize];
+            let made = match self.view(node) {
+                View::Leaf(_) => to.push(row),
+                View::Pair(a, b) | View::Over(a, b) | View::Join(a, b) => {
+                    match (of(a, copied), of(b, copied)) {
+                        (Some(a), Some(b)) => to.push(Row {
+                            a: row.a & !PAYLOAD | a,
+                            b,
+                            ..row
+                        }),
+                        (known_a, known_b) => {
+                            stack.extend(known_a.is_none().then_some(a));
+                            stack.extend(known_b.is_none().then_some(b));
+                            continue;
+                        }
+                    }
+                }
+            };
+            copied.insert(node, made);
+            stack.pop();
+        }
+        of(root, copied).unwrap_or(UNDEFINED)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
     Kill,
@@ -377,7 +448,7 @@ pub struct Origin {
 
 /// A set of nodes that forgets quickly.
 #[derive(Default)]
-pub(super) struct Marks {
+pub(in crate::analysis) struct Marks {
     bits: Vec<u64>,
     touched: Vec<u32>,
     /// The first node besides the three constants.
@@ -386,7 +457,7 @@ pub(super) struct Marks {
 
 impl Marks {
     /// For the constants and nodes from `base` on.
-    pub(super) fn new(base: Node) -> Marks {
+    pub(in crate::analysis) fn new(base: Node) -> Marks {
         Marks {
             base: base.max(3),
             ..Marks::default()
@@ -394,7 +465,7 @@ impl Marks {
     }
 
     /// Adds a node; whether it was new.
-    pub(super) fn set(&mut self, node: Node) -> bool {
+    pub(in crate::analysis) fn set(&mut self, node: Node) -> bool {
         let node = match node.checked_sub(self.base) {
             Some(above) => above + 3,
             None => node,
@@ -413,7 +484,7 @@ impl Marks {
         new
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(in crate::analysis) fn clear(&mut self) {
         for word in self.touched.drain(..) {
             self.bits[word as usize] = 0;
         }

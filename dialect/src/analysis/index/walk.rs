@@ -30,29 +30,31 @@ pub struct Touch {
     pub dynamic: bool,
     /// Number of the instruction in the order walked.
     pub order: u32,
-    pub(super) segment: u32,
+    pub(in crate::analysis) segment: u32,
 }
 
 /// A loop with an index.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LoopIndex {
-    pub(super) id: LoopId,
+pub(in crate::analysis) struct LoopIndex {
+    pub(in crate::analysis) id: LoopId,
     /// `None` where a register holds the first value.
-    pub(super) range: Option<LoopRange>,
+    pub(in crate::analysis) range: Option<LoopRange>,
 }
 
 /// What the walk found.
-pub(super) struct Walked {
-    pub(super) flow: Flow,
+pub(in crate::analysis) struct Walked {
+    pub(in crate::analysis) flow: Flow,
     /// The locations, in order.
-    pub(super) allocs: Vec<(Op, Value)>,
-    pub(super) touches: Vec<Touch>,
+    pub(in crate::analysis) allocs: Vec<(Op, Value)>,
+    pub(in crate::analysis) touches: Vec<Touch>,
     /// Per value, the loop whose index it is: a number in `loops` and one more.
-    pub(super) index_of: HashMap<Value, LoopIndex>,
+    pub(in crate::analysis) index_of: HashMap<Value, LoopIndex>,
     /// Per loop, the numbers of the first instruction in it and of the first behind it.
-    pub(super) loop_orders: Vec<(u32, u32)>,
+    pub(in crate::analysis) loop_orders: Vec<(u32, u32)>,
     /// Instructions walked.
-    pub(super) orders: u32,
+    pub(in crate::analysis) orders: u32,
+    /// They themselves.
+    pub(in crate::analysis) ops: Vec<Op>,
 }
 
 /// A region being walked.
@@ -83,7 +85,7 @@ struct Walker<'a> {
 }
 
 /// Walks a function.
-pub(super) fn walk(ir: &Ir, func: Op) -> Walked {
+pub(in crate::analysis) fn walk(ir: &Ir, func: Op) -> Walked {
     let mut walker = Walker {
         ir,
         walked: Walked {
@@ -93,6 +95,7 @@ pub(super) fn walk(ir: &Ir, func: Op) -> Walked {
             index_of: HashMap::new(),
             loop_orders: Vec::new(),
             orders: 0,
+            ops: Vec::new(),
         },
         location_of: vec![u32::MAX; ir.value_rows()],
         segment: 0,
@@ -250,8 +253,12 @@ impl Walker<'_> {
             self.walked.allocs.push((op, value));
             return;
         }
-        self.touch(op, code);
+        if code == Some(OpCode::Depset) {
+            return;
+        }
+        self.touch(op);
         self.walked.orders += 1;
+        self.walked.ops.push(op);
         let Some(&region) = ir.regions(op).first() else {
             return;
         };
@@ -276,53 +283,68 @@ impl Walker<'_> {
         self.enter_region(region, Some(id), unconditional);
     }
 
-    fn touch(&mut self, op: Op, code: Option<OpCode>) {
-        let def = code.map(OpCode::def);
-        let from = self.walked.touches.len();
-        for (operand, data) in self.ir.operand_ids(op).zip(self.ir.operands(op)) {
-            let location = self.location_of[data.value.index()];
-            if location == u32::MAX {
-                continue;
-            }
-            let role = usize::from(data.role);
-            let (effect, dynamic) = match (code, def) {
-                (Some(code), Some(def)) if role < def.operands.len() => (
-                    effect(self.ir, op, def, role),
-                    is_dynamic(self.ir, op, code, def, role),
-                ),
-                // Ops of other dialects may do anything.
-                _ => (Effect::UPDATE, true),
-            };
-            let effect = match effect {
-                Effect::READ if dynamic => Effect {
-                    reads: Reads::Unchecked,
-                    ..effect
-                },
-                Effect {
-                    reads,
-                    writes: Writes::Must,
-                } if dynamic => Effect {
-                    reads,
-                    writes: Writes::May,
-                },
-                known => known,
-            };
+    fn touch(&mut self, op: Op) {
+        let location_of = &self.location_of;
+        let known = |value: Value| location_of[value.index()] != u32::MAX;
+        for (operand, effect, dynamic) in effects(self.ir, op, known) {
+            let value = self.ir.operand(operand).value;
             self.walked.touches.push(Touch {
                 op,
                 operand,
-                location,
+                location: self.location_of[value.index()],
                 effect,
                 dynamic,
                 order: self.walked.orders,
                 segment: self.segment,
             });
         }
-        // An instruction reads before it writes.
-        let own = &mut self.walked.touches[from..];
-        if !own.is_sorted_by_key(|touch| touch.effect.is_write()) {
-            own.sort_by_key(|touch| touch.effect.is_write());
-        }
     }
+}
+
+/// The operands of an instruction that touch locations, reads first: what each one does, and
+/// whether data decides where.
+pub(in crate::analysis) fn effects(
+    ir: &Ir,
+    op: Op,
+    is_location: impl Fn(Value) -> bool,
+) -> SmallVec<[(Operand, Effect, bool); 4]> {
+    let code = OpCode::of(ir, op);
+    let def = code.map(OpCode::def);
+    let mut found: SmallVec<[(Operand, Effect, bool); 4]> = SmallVec::new();
+    for (operand, data) in ir.operand_ids(op).zip(ir.operands(op)) {
+        if !is_location(data.value) {
+            continue;
+        }
+        let role = usize::from(data.role);
+        let (effect, dynamic) = match (code, def) {
+            (Some(code), Some(def)) if role < def.operands.len() => (
+                effect(ir, op, def, role),
+                is_dynamic(ir, op, code, def, role),
+            ),
+            // Ops of other dialects may do anything.
+            _ => (Effect::UPDATE, true),
+        };
+        let effect = match effect {
+            Effect::READ if dynamic => Effect {
+                reads: Reads::Unchecked,
+                ..effect
+            },
+            Effect {
+                reads,
+                writes: Writes::Must,
+            } if dynamic => Effect {
+                reads,
+                writes: Writes::May,
+            },
+            known => known,
+        };
+        found.push((operand, effect, dynamic));
+    }
+    // An instruction reads before it writes.
+    if !found.is_sorted_by_key(|touch| touch.1.is_write()) {
+        found.sort_by_key(|touch| touch.1.is_write());
+    }
+    found
 }
 
 fn effect(ir: &Ir, op: Op, def: &OpDef, role: usize) -> Effect {
@@ -367,7 +389,7 @@ fn is_dynamic(ir: &Ir, op: Op, code: OpCode, def: &OpDef, role: usize) -> bool {
 }
 
 /// The values of a loop's index; `None` where a register holds the first.
-fn loop_range(ir: &Ir, op: Op) -> Option<LoopRange> {
+pub(in crate::analysis) fn loop_range(ir: &Ir, op: Op) -> Option<LoopRange> {
     let dict = ir.dict(op);
     let int = |name| ir.ctx.attr_int(ir.ctx.dict_get(dict, name)?);
     let first = int(names::LOWER)?;
@@ -472,6 +494,6 @@ impl Ir {
 }
 
 /// The type of a location.
-pub(super) fn mem_of(ir: &Ir, value: Value) -> Option<MemType<'_>> {
+pub(in crate::analysis) fn mem_of(ir: &Ir, value: Value) -> Option<MemType<'_>> {
     MemType::get(&ir.ctx, ir.value_type(value))
 }

@@ -217,6 +217,8 @@ pub enum Syntax {
     Br,
     /// `cond_br %r, ^a, ^b`
     CondBr,
+    /// `depset #n = [id, #set]`
+    Depset,
     /// Not written in the custom form: the end of a block says it.
     Implicit,
 }

@@ -5,8 +5,11 @@
 //!   program order, so never to itself, never in a circle, and never down the text of its block or of a
 //!   function without branches. What one
 //!   iteration owes to the one before is no edge.
+//! * A `depset` stands for its members, by a number of its own; it may stand anywhere, but what it
+//!   leads to leads back neither to it nor to who names it.
 //! * A coordinate is made of indices the instruction has, and stays in 64 bits in every iteration.
 
+use super::super::ops::OpCode;
 use super::super::loops::{loop_of, loop_range};
 use super::super::program::{self, Dep, OrderTerm, order_terms};
 use super::super::view::OpView;
@@ -18,7 +21,12 @@ use crate::text::diag::{Diagnostic, Part, Place};
 
 type Fixed = foldhash::fast::FixedState;
 
-/// Where an instruction with a number stands.
+/// An instruction by its number, or a `depset`.
+fn node(set: bool, id: u32) -> u64 {
+    u64::from(set) << 32 | u64::from(id)
+}
+
+/// Where an instruction or set with a number stands.
 #[derive(Clone, Copy)]
 struct Numbered {
     op: Op,
@@ -29,7 +37,8 @@ struct Numbered {
 /// The numbers of a function.
 #[derive(Default)]
 pub(super) struct Numbers {
-    ids: hashbrown::HashMap<u32, Numbered, Fixed>,
+    /// By [`node`].
+    ids: hashbrown::HashMap<u64, Numbered, Fixed>,
     /// Instructions seen.
     seen: u32,
     /// Those that have dependences.
@@ -50,7 +59,18 @@ struct Edge {
     dep: Dep,
     from: Numbered,
     to: Numbered,
-    own: Option<u32>,
+    own: Option<u64>,
+}
+
+/// What dependences say, taken together.
+#[derive(Default)]
+struct Edges {
+    /// From one [`node`] to another.
+    all: Vec<(u64, u64)>,
+    /// Those from an instruction to one further down the text.
+    down: Vec<Edge>,
+    /// Whether sets take part.
+    sets: bool,
 }
 
 impl Verifier<'_> {
@@ -64,22 +84,30 @@ impl Verifier<'_> {
             numbers.dependent.push(Numbered { op, at });
         }
         if let Some(id) = ir.int_cell(program::COL_ID, op) {
-            match numbers.ids.entry(id) {
+            let is_set = OpCode::of(ir, op) == Some(OpCode::Depset);
+            match numbers.ids.entry(node(is_set, id)) {
                 hashbrown::hash_map::Entry::Vacant(entry) => {
                     entry.insert(Numbered { op, at });
                 }
                 hashbrown::hash_map::Entry::Occupied(entry) => {
                     let first = entry.get().op;
-                    self.diags.push(
-                        Diagnostic::error(
-                            Place::Op(op, Part::Whole),
+                    let (message, label, help) = if is_set {
+                        (
+                            format!("set number #{id} is taken"),
+                            format!("the first `depset #{id}`"),
+                            "every `depset` of a function has a number of its own",
+                        )
+                    } else {
+                        (
                             format!("instruction number {id} is taken"),
-                        )
-                        .related(
-                            Place::Op(first, Part::Whole),
                             format!("the first with `id = {id}`"),
+                            "every instruction of a function has a number of its own, or none",
                         )
-                        .help("every instruction of a function has a number of its own, or none"),
+                    };
+                    self.diags.push(
+                        Diagnostic::error(Place::Op(op, Part::Whole), message)
+                            .related(Place::Op(first, Part::Whole), label)
+                            .help(help),
                     );
                 }
             }
@@ -136,20 +164,22 @@ impl Verifier<'_> {
     pub(super) fn check_deps(&mut self, function: Op) {
         let ir = self.ir;
         let dependent = std::mem::take(&mut self.program.numbers.dependent);
-        let mut down: Vec<Edge> = Vec::new();
-        let mut edges: Vec<(u32, u32)> = Vec::new();
+        let mut edges = Edges::default();
         for &from in &dependent {
+            let is_set = OpCode::of(ir, from.op) == Some(OpCode::Depset);
             let words = ir.words_cell(program::COL_DEPS, from.op).unwrap_or(&[]);
             let own = ir.int_cell(program::COL_ID, from.op);
+            let own = own.map(|id| node(is_set, id));
+            edges.sets |= is_set;
             for &word in words {
-                self.check_dep(Dep::from_word(word), own, from, &mut edges, &mut down);
+                self.check_dep(Dep::from_word(word), own, is_set, from, &mut edges);
             }
         }
         // Edges that all lead up make no circle.
-        if down.is_empty() {
+        if edges.down.is_empty() && !edges.sets {
             return;
         }
-        let cycle = find_cycle(&mut edges).unwrap_or_default();
+        let cycle = find_cycle(&mut edges.all).unwrap_or_default();
         if let Some(first) = cycle.first()
             && let Some(&Numbered { op, .. }) = self.program.numbers.ids.get(first)
         {
@@ -158,11 +188,11 @@ impl Verifier<'_> {
             self.error(op, Part::Whole, message, Some(help.to_owned()));
         }
         let is_straight = !branches(ir, function);
-        let members: hashbrown::HashSet<u32, Fixed> = cycle.into_iter().collect();
-        let in_cycle = |id: Option<u32>| id.is_some_and(|id| members.contains(&id));
-        for edge in down {
+        let members: hashbrown::HashSet<u64, Fixed> = cycle.into_iter().collect();
+        let in_cycle = |id: Option<u64>| id.is_some_and(|id| members.contains(&id));
+        for edge in edges.down {
             let is_below = is_straight || ir.block(edge.from.op) == ir.block(edge.to.op);
-            if !is_below || (in_cycle(edge.own) && in_cycle(Some(edge.dep.id))) {
+            if !is_below || (in_cycle(edge.own) && in_cycle(Some(node(false, edge.dep.id)))) {
                 continue;
             }
             let message = format!(
@@ -183,48 +213,62 @@ impl Verifier<'_> {
     fn check_dep(
         &mut self,
         dep: Dep,
-        own: Option<u32>,
+        own: Option<u64>,
+        is_set: bool,
         from: Numbered,
-        edges: &mut Vec<(u32, u32)>,
-        down: &mut Vec<Edge>,
+        edges: &mut Edges,
     ) {
-        let (what, help) = if dep.set {
+        let named = node(dep.set, dep.id);
+        let (what, help) = if Some(named) == own {
+            let noun = if is_set { "a set" } else { "an instruction" };
             (
-                "names no `depset` of the function",
-                "write the instructions it stands for one by one".to_owned(),
-            )
-        } else if Some(dep.id) == own {
-            (
-                "leads from an instruction to itself",
+                format!("leads from {noun} to itself"),
                 "what an iteration owes to the one before is no dependence in the text".to_owned(),
             )
-        } else if let Some(&to) = self.program.numbers.ids.get(&dep.id) {
-            edges.extend(own.map(|own| (own, dep.id)));
-            if to.at > from.at {
-                down.push(Edge { dep, from, to, own });
+        } else if let Some(&to) = self.program.numbers.ids.get(&named) {
+            edges.all.extend(own.map(|own| (own, named)));
+            edges.sets |= dep.set;
+            if to.at > from.at && !dep.set && !is_set {
+                edges.down.push(Edge { dep, from, to, own });
             }
             return;
+        } else if dep.set {
+            (
+                "names no `depset` of the function".to_owned(),
+                format!("a set is written `depset #{} = [7, 9]`", dep.id),
+            )
         } else {
             (
-                "names no instruction of the function",
+                "names no instruction of the function".to_owned(),
                 format!("an instruction is given its number by `id = {}`", dep.id),
             )
         };
-        let message = format!("dependence `{}` {what}", dep_text(dep));
-        self.error(from.op, Part::Whole, message, Some(help));
+        let text = if is_set {
+            format!("member `{}`", node_text(named))
+        } else {
+            format!("dependence `{}`", dep_text(dep))
+        };
+        self.error(from.op, Part::Whole, format!("{text} {what}"), Some(help));
     }
+}
+
+/// "3", "#12"
+fn node_text(node: u64) -> String {
+    let hash = if node >> 32 == 0 { "" } else { "#" };
+    format!("{hash}{}", node as u32)
 }
 
 /// Members of a cycle a message names; the middle of a longer one is left out.
 const NAMED: usize = 12;
 
 /// "5 -> 6 -> 7 -> 5"
-fn cycle_text(cycle: &[u32]) -> String {
+fn cycle_text(cycle: &[u64]) -> String {
     let Some(first) = cycle.first() else {
         return String::new();
     };
-    let list = |members: &[u32]| -> String {
-        let texts: Vec<String> = members.iter().map(u32::to_string).collect();
+    let first = node_text(*first);
+    let list = |members: &[u64]| -> String {
+        let texts: Vec<String> = members.iter().map(|&member| node_text(member)).collect();
         texts.join(" -> ")
     };
     if cycle.len() <= NAMED {
@@ -241,23 +285,22 @@ fn cycle_text(cycle: &[u32]) -> String {
 
 /// "flow 3", "anti #12"
 fn dep_text(dep: Dep) -> String {
-    let hash = if dep.set { "#" } else { "" };
-    format!("{} {hash}{}", dep.kind.name(), dep.id)
+    format!("{} {}", dep.kind.name(), node_text(node(dep.set, dep.id)))
 }
 
 /// Some cycle of edges `from -> to`, from its smallest member on.
-fn find_cycle(edges: &mut [(u32, u32)]) -> Option<Vec<u32>> {
+fn find_cycle(edges: &mut [(u64, u64)]) -> Option<Vec<u64>> {
     edges.sort_unstable();
-    let targets = |from: u32, nth: usize| {
+    let targets = |from: u64, nth: usize| {
         let start = edges.partition_point(|edge| edge.0 < from);
         edges
             .get(start + nth)
             .filter(|edge| edge.0 == from)
             .map(|edge| edge.1)
     };
-    let mut done: hashbrown::HashSet<u32, foldhash::fast::FixedState> =
+    let mut done: hashbrown::HashSet<u64, foldhash::fast::FixedState> =
         hashbrown::HashSet::default();
-    let mut on_path: hashbrown::HashSet<u32, foldhash::fast::FixedState> =
+    let mut on_path: hashbrown::HashSet<u64, foldhash::fast::FixedState> =
         hashbrown::HashSet::default();
     for &(root, _) in edges.iter() {
         if done.contains(&root) {
@@ -271,7 +314,7 @@ fn find_cycle(edges: &mut [(u32, u32)]) -> Option<Vec<u32>> {
                 Some(to) => {
                     *next += 1;
                     if on_path.contains(&to) {
-                        let members: Vec<u32> = path.iter().map(|step| step.0).collect();
+                        let members: Vec<u64> = path.iter().map(|step| step.0).collect();
                         let start = members.iter().position(|&member| member == to)?;
                         let mut cycle = members[start..].to_vec();
                         let smallest = cycle.iter().enumerate().min_by_key(|step| step.1)?.0;

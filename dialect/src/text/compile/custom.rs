@@ -40,6 +40,7 @@ impl Compiler<'_> {
             Rule::while_stmt => OpCode::While,
             Rule::br_stmt => OpCode::Br,
             Rule::cond_br_stmt => OpCode::CondBr,
+            Rule::depset_stmt => OpCode::Depset,
             _ => return self.instruction(pair),
         };
         let mut op = self.blank(&format!("bir.{}", code.def().name), Some(code));
@@ -114,6 +115,11 @@ impl Compiler<'_> {
                     }
                 }
                 Rule::caret => op.successors.push(self.name(&part)?),
+                Rule::set_name => op.id = Some(self.dep(part)?.id),
+                Rule::set_members => {
+                    let members = part.into_inner().map(|member| self.dep(member));
+                    op.deps = Some(members.collect::<Res<_>>()?);
+                }
                 Rule::dict => self.dict(part, &mut op, &mut Vec::new(), &mut None)?,
                 Rule::loc => op.loc = self.loc(part)?,
                 _ => {}

@@ -151,6 +151,7 @@ impl<'a> Compiler<'a> {
             "while" => Rule::while_stmt,
             "br" => Rule::br_stmt,
             "cond_br" => Rule::cond_br_stmt,
+            "depset" => Rule::depset_stmt,
             _ => Rule::op_stmt,
         }
     }

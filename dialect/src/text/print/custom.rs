@@ -126,6 +126,7 @@ impl Printer<'_> {
             Syntax::Br => self.ir.successors(op).len() != 1 || !self.ir.operands(op).is_empty(),
             Syntax::CondBr => self.ir.successors(op).len() != 2 || self.ir.operands(op).len() != 1,
             Syntax::Implicit => true,
+            Syntax::Depset => self.ir.int_cell(COL_ID, op).is_none(),
         }
     }
 
@@ -173,6 +174,7 @@ impl Printer<'_> {
                 self.out.push_str(", ");
                 self.successor(op, 1);
             }
+            Syntax::Depset => self.depset(op),
             Syntax::Instruction | Syntax::Implicit => {
                 self.instruction(op, code, &indices, &mut said);
             }
@@ -531,9 +533,11 @@ impl Printer<'_> {
         if entries.len() > 1 {
             entries.sort_by_key(|&(rank, name, _)| (rank, ir.ctx.text(name)));
         }
-        let id = ir.int_cell(COL_ID, op);
+        // A set says its number and members itself.
+        let is_set = code == OpCode::Depset;
+        let id = ir.int_cell(COL_ID, op).filter(|_| !is_set);
         let order = ir.words_cell(COL_ORDER, op);
-        let deps = ir.words_cell(COL_DEPS, op);
+        let deps = ir.words_cell(COL_DEPS, op).filter(|_| !is_set);
         if entries.is_empty() && id.is_none() && order.is_none() && deps.is_none() {
             return;
         }
@@ -575,6 +579,28 @@ impl Printer<'_> {
                 self.out.push_str(", ");
             }
             self.affine(term.constant, &term.terms, indices);
+        }
+        self.out.push(']');
+    }
+
+    /// `depset #12 = [7, #4]`
+    fn depset(&mut self, op: Op) {
+        self.out.push_str("depset #");
+        push_int(
+            &mut self.out,
+            i64::from(self.ir.int_cell(COL_ID, op).unwrap_or(0)),
+        );
+        self.out.push_str(" = [");
+        let members = self.ir.words_cell(COL_DEPS, op).unwrap_or_default();
+        for (i, &word) in members.iter().enumerate() {
+            if i > 0 {
+                self.out.push_str(", ");
+            }
+            let dep = Dep::from_word(word);
+            if dep.set {
+                self.out.push('#');
+            }
+            push_int(&mut self.out, i64::from(dep.id));
         }
         self.out.push(']');
     }

@@ -147,6 +147,7 @@ fn syntax_name(syntax: Syntax) -> &'static str {
         Syntax::While => "while",
         Syntax::Br => "br",
         Syntax::CondBr => "cond_br",
+        Syntax::Depset => "depset",
         Syntax::Implicit => "implicit",
     }
 }

@@ -117,6 +117,7 @@ fn synopsis(def: &OpDef) -> String {
         Syntax::While => format!("while %cond{attrs} {{ <blocks> }}"),
         Syntax::Br => "br ^block".to_owned(),
         Syntax::CondBr => "cond_br %cond, ^then, ^else".to_owned(),
+        Syntax::Depset => format!("depset #<number> = [<id | #number>, ...]{attrs}"),
         Syntax::Implicit => "(not written in the custom form)".to_owned(),
     }
 }

@@ -120,6 +120,18 @@ macro_rules! structure_section {
                 rules .syntax(Syntax::CondBr).traits_of(&[Trait::Control, Trait::Terminator])
             }
 
+            /// A set of instructions, by their `id`, and of other sets, for `deps` to name: many
+            /// instructions that depend on all of many need not list them each. It stands at the end of
+            /// a block, executes nothing, and its number is of its own kind, apart from those of
+            /// instructions.
+            ///
+            /// ```bir
+            /// depset #12 = [7, 9, #4]
+            /// ```
+            Depset = "depset": "instructions to depend on" {
+                rules .syntax(Syntax::Depset)
+            }
+
             /// Leaves the function. The custom form does not write it.
             Return = "return": "the end of a function" {
                 rules .syntax(Syntax::Implicit).traits_of(&[Trait::Control, Trait::Terminator])

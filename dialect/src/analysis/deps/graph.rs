@@ -1,0 +1,190 @@
+//! Edges and join nodes in flat lists.
+
+use crate::bir::program::DepKind;
+use crate::ir::Op;
+
+/// What an edge comes from, or what a set holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Source(u32);
+
+const IS_SET: u32 = 1 << 29;
+const NUMBER: u32 = IS_SET - 1;
+
+impl Source {
+    /// An instruction, by its number in the graph.
+    pub fn instruction(number: u32) -> Source {
+        debug_assert!(number <= NUMBER);
+        Source(number)
+    }
+
+    /// A set, by its number in the graph.
+    pub fn set(number: u32) -> Source {
+        debug_assert!(number <= NUMBER);
+        Source(number | IS_SET)
+    }
+
+    /// Whether it is a set.
+    pub fn is_set(self) -> bool {
+        self.0 & IS_SET != 0
+    }
+
+    /// Its number among instructions or sets.
+    pub fn number(self) -> u32 {
+        self.0 & NUMBER
+    }
+}
+
+/// An edge into some instruction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Edge(u32);
+
+impl Edge {
+    /// From `source`, of `kind`.
+    pub fn new(kind: DepKind, source: Source) -> Edge {
+        Edge((kind as u32) << 30 | source.0)
+    }
+
+    /// Why.
+    pub fn kind(self) -> DepKind {
+        DepKind::ALL[(self.0 >> 30) as usize]
+    }
+
+    /// Where from.
+    pub fn source(self) -> Source {
+        Source(self.0 & (NUMBER | IS_SET))
+    }
+}
+
+/// A set of kinds of edges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// All four.
+    pub const ALL: Kinds = Kinds(15);
+
+    /// These.
+    pub fn of(kinds: &[DepKind]) -> Kinds {
+        Kinds(kinds.iter().fold(0, |bits, &kind| bits | 1 << kind as u8))
+    }
+
+    /// Whether a kind is among them.
+    pub fn has(self, kind: DepKind) -> bool {
+        self.0 & 1 << kind as u8 != 0
+    }
+}
+
+/// Edges of a function. Instructions are numbered from 0 in the order of the graph, sets from 0 on
+/// their own; a set only holds sets of smaller numbers.
+#[derive(Clone, Default, Debug)]
+pub struct Graph {
+    pub(super) ops: Vec<Op>,
+    /// Where the edges into each instruction start; one longer than the instructions.
+    pub(super) starts: Vec<u32>,
+    pub(super) edges: Vec<Edge>,
+    /// Where the members of each set start; one longer than the sets.
+    pub(super) set_starts: Vec<u32>,
+    pub(super) members: Vec<Source>,
+    pub(super) capped: usize,
+}
+
+impl Graph {
+    /// The instructions, by number.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// The edges into an instruction, sorted.
+    pub fn edges(&self, number: u32) -> &[Edge] {
+        let at = number as usize;
+        &self.edges[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    /// Number of sets.
+    pub fn set_count(&self) -> u32 {
+        self.set_starts.len().saturating_sub(1) as u32
+    }
+
+    /// Number of edges as listed: one into a set counts once.
+    pub fn edge_count(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// What a set holds.
+    pub fn members(&self, set: u32) -> &[Source] {
+        let at = set as usize;
+        &self.members[self.set_starts[at] as usize..self.set_starts[at + 1] as usize]
+    }
+
+    /// The instructions a source stands for, ascending.
+    pub fn expand(&self, source: Source) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut seen = hashbrown::HashSet::new();
+        let mut todo = vec![source];
+        while let Some(source) = todo.pop() {
+            if !source.is_set() {
+                found.push(source.number());
+            } else if seen.insert(source) {
+                todo.extend_from_slice(self.members(source.number()));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Accesses whose bytes are known roughly only, because all of the function passed the limit
+    /// of ranges: edges may be too many.
+    pub fn capped(&self) -> usize {
+        self.capped
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        4 * (self.ops.capacity()
+            + self.starts.capacity()
+            + self.edges.capacity()
+            + self.set_starts.capacity()
+            + self.members.capacity())
+    }
+
+    /// Groups edges by the instruction they lead to; sorted, each once.
+    pub(super) fn set_edges(&mut self, raw: Vec<(u32, Edge)>) {
+        let mut starts = vec![0u32; self.ops.len() + 1];
+        for &(to, _) in &raw {
+            starts[to as usize + 1] += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut next = starts.clone();
+        let mut edges = vec![Edge(0); raw.len()];
+        for (to, edge) in raw {
+            let place = &mut next[to as usize];
+            edges[*place as usize] = edge;
+            *place += 1;
+        }
+        // Sorted and without repeats, in place.
+        let mut kept = 0usize;
+        for at in 0..self.ops.len() {
+            let (from, to) = (starts[at] as usize, starts[at + 1] as usize);
+            starts[at] = kept as u32;
+            if to - from > 1 {
+                edges[from..to].sort_unstable();
+            }
+            for read in from..to {
+                let edge = edges[read];
+                if read == from || edges[kept - 1] != edge {
+                    edges[kept] = edge;
+                    kept += 1;
+                }
+            }
+        }
+        if let Some(last) = starts.last_mut() {
+            *last = kept as u32;
+        }
+        edges.truncate(kept);
+        edges.shrink_to_fit();
+        (self.starts, self.edges) = (starts, edges);
+    }
+}

@@ -1,0 +1,685 @@
+//! Edges of one storage, loop by loop.
+//!
+//! Two accesses are compared in the innermost loop that holds both, so that its indices and those
+//! around it have the same values on both sides. Loops are gone through inside out. Going through
+//! the body of one, an access that stands in it directly is one step, and a loop in it is one step
+//! with all it accesses over all its iterations. Behind a body it is known
+//!
+//! * which accesses see what was there before the body (the others are answered inside),
+//! * which accesses are seen behind it (the others are overwritten inside),
+//!
+//! and only those take part further out. Two versions are carried along: who wrote each atom last,
+//! and who read it since.
+
+use hashbrown::HashMap;
+
+use super::super::index::atoms::Atoms;
+use super::super::index::collect::Collected;
+use super::super::index::flow::{Flow, LoopId, LoopKind, MAX_DEPTH};
+use super::super::index::storage::{Event, Extent, Part, Writes};
+use super::super::index::tree::{Marks, Node, Tree, UNDEFINED, View};
+use super::build::Builder;
+use super::graph::Source;
+use super::sets::{DIRECT, Sets};
+use crate::bir::program::DepKind;
+
+/// An access sees what was there before the body gone through last.
+const SEES_BEFORE: u8 = 1;
+/// What an access wrote is seen behind the body.
+const WRITE_SEEN: u8 = 2;
+/// What an access read has not been overwritten since.
+const READ_SEEN: u8 = 4;
+
+/// Who wrote last, and who read since.
+#[derive(Clone, Copy)]
+struct Versions {
+    writers: Node,
+    readers: Node,
+}
+
+const NOTHING: Versions = Versions {
+    writers: UNDEFINED,
+    readers: UNDEFINED,
+};
+
+pub(super) struct Levels<'a> {
+    all: &'a Collected,
+    /// Per loop, the outermost one around it, or itself, that is not nested too deeply.
+    level_of: Vec<LoopId>,
+}
+
+impl<'a> Levels<'a> {
+    pub(super) fn new(all: &'a Collected) -> Levels<'a> {
+        let flow = &all.flow;
+        let mut level_of: Vec<LoopId> = Vec::with_capacity(flow.loop_count());
+        for at in 0..flow.loop_count() as u32 {
+            let span = flow.span(LoopId(at));
+            level_of.push(match span.parent {
+                Some(outer) if span.depth >= MAX_DEPTH => level_of[outer.0 as usize],
+                _ => LoopId(at),
+            });
+        }
+        Levels { all, level_of }
+    }
+
+    pub(super) fn storage(&mut self, part: &Part, builder: &mut Builder) {
+        let events = self.all.events.of(part);
+        let flow = &self.all.flow;
+        let mut walk = Walk {
+            levels: self,
+            events,
+            flow,
+            atoms: &self.all.events.atoms,
+            extents: &self.all.events.extents,
+            tree: Tree::new(),
+            nodes: Nodes::default(),
+            flags: vec![SEES_BEFORE | WRITE_SEEN | READ_SEEN; events.len()],
+            found: Vec::new(),
+            list: Vec::new(),
+            wide: HashMap::default(),
+            atom_count: part.map.count(),
+            floor: 0,
+        };
+        walk.tree.start(part.map.count());
+        // Loops that hold events, inside out.
+        let mut loops: Vec<LoopId> = Vec::new();
+        for event in events {
+            let mut at = walk.level(event);
+            while let Some(id) = at {
+                if loops.last() == Some(&id) {
+                    break;
+                }
+                loops.push(id);
+                at = flow.span(id).parent;
+            }
+        }
+        loops.sort_unstable();
+        loops.dedup();
+        for &id in loops.iter().rev() {
+            let span = flow.span(id);
+            let of = |bound: u32| events.partition_point(|event| event.segment < bound);
+            let range = of(span.first)..of(span.last + 1);
+            walk.body(Some(id), range, builder);
+        }
+        walk.body(None, 0..events.len(), builder);
+    }
+}
+
+struct Walk<'w, 'a> {
+    levels: &'w Levels<'a>,
+    events: &'a [Event],
+    flow: &'a Flow,
+    atoms: &'a Atoms,
+    extents: &'a [Extent],
+    tree: Tree,
+    nodes: Nodes,
+    flags: Vec<u8>,
+    found: Vec<Node>,
+    list: Vec<Source>,
+    /// Long lists by footprint and version.
+    wide: HashMap<(u32, Node), Source, foldhash::fast::FixedState>,
+    atom_count: u32,
+    /// Rows of the tree that were live when it was last cleared.
+    floor: usize,
+}
+
+/// How accesses are compared in a body.
+#[derive(Clone, Copy)]
+struct Frame {
+    body: Option<LoopId>,
+    /// Whether all move alike with the loops around.
+    alike: bool,
+    /// Whether writes can end what was before.
+    exact: bool,
+}
+
+impl Walk<'_, '_> {
+    /// The innermost loop around an event that is gone through by itself.
+    fn level(&self, event: &Event) -> Option<LoopId> {
+        let inner = self.flow.segments[event.segment as usize].innermost?;
+        Some(self.levels.level_of[inner.0 as usize])
+    }
+
+    fn order(&self, at: usize) -> u32 {
+        self.levels.all.touches[self.events[at].id as usize].order
+    }
+
+    fn extent(&self, at: usize) -> Extent {
+        self.extents[self.events[at].extent as usize]
+    }
+
+    /// The loop directly in `body` around an event, if one is.
+    fn child(&self, body: Option<LoopId>, event: &Event) -> Option<LoopId> {
+        let mut at = self.level(event);
+        let mut below = None;
+        while at != body {
+            below = at;
+            at = self.flow.span(at?).parent;
+        }
+        below
+    }
+
+    /// Whether a loop around an event is one of `body` or around it.
+    fn is_common(&self, id: LoopId, body: Option<LoopId>) -> bool {
+        body.is_some_and(|body| id <= body)
+    }
+
+    fn frame(&self, body: Option<LoopId>, range: std::ops::Range<usize>) -> Frame {
+        let moves = &self.levels.all.events.moves;
+        let common = |at: usize| {
+            let (from, to) = self.extent(at).moves;
+            let own = &moves[from as usize..to as usize];
+            let count = own
+                .iter()
+                .take_while(|moved| self.is_common(moved.id, body))
+                .count();
+            &own[..count]
+        };
+        let mut alike = true;
+        let mut first = None;
+        for at in range {
+            if self.flags[at] == 0 {
+                continue;
+            }
+            let own = common(at);
+            alike &= *first.get_or_insert(own) == own;
+        }
+        Frame {
+            body,
+            alike,
+            exact: body.is_none_or(|id| self.flow.span(id).exact),
+        }
+    }
+
+    /// The footprint of an event with the indices of the body, and of loops around it, at one
+    /// value, or over all of them where not all events move alike.
+    fn print(&self, frame: Frame, at: usize) -> u32 {
+        let extent = self.extent(at);
+        let all = &self.levels.all.events;
+        let (from, to) = extent.moves;
+        let moves = &all.moves[from as usize..to as usize];
+        let is_common = |id: LoopId| self.is_common(id, frame.body);
+        if !frame.alike || !moves.first().is_some_and(|moved| is_common(moved.id)) {
+            return extent.all;
+        }
+        let Some(inner) = moves.iter().find(|moved| !is_common(moved.id)) else {
+            return extent.first;
+        };
+        let (from, to) = extent.partial;
+        let partial = &all.partial[from as usize..to as usize];
+        let over = partial.iter().find(|partial| partial.0 == inner.id);
+        over.map_or(extent.all, |over| over.1)
+    }
+
+    /// Whether an event overwrites its footprint for certain whenever the body runs.
+    fn kills(&self, frame: Frame, child: Option<LoopId>, at: usize) -> bool {
+        let event = &self.events[at];
+        let varies = self
+            .extent(at)
+            .varies
+            .is_some_and(|id| self.is_common(id, frame.body));
+        if !frame.exact
+            || event.effect.writes != Writes::Must
+            || varies && !frame.alike
+            || self.atoms.is_hull(self.print(frame, at))
+        {
+            return false;
+        }
+        let innermost = self.flow.segments[event.segment as usize].innermost;
+        if child.is_none() {
+            return innermost == frame.body;
+        }
+        let mut inner = innermost;
+        while inner != frame.body {
+            let Some(id) = inner else { return false };
+            let span = self.flow.span(id);
+            if !span.exact || span.kind != (LoopKind::Counted { certain: true }) {
+                return false;
+            }
+            inner = span.parent;
+        }
+        self.flow.segments[event.segment as usize].unconditional
+    }
+
+    /// Goes through a body; `None` is the function.
+    fn body(&mut self, body: Option<LoopId>, range: std::ops::Range<usize>, builder: &mut Builder) {
+        let frame = self.frame(body, range.clone());
+        let chain = |at: usize| self.flow.segments[self.events[at].segment as usize].chain;
+        let straight = range.clone().all(|at| chain(at) == chain(range.start));
+        if straight {
+            let mut at = range.start;
+            let mut now = NOTHING;
+            while at < range.end {
+                let end = self.step_end(frame, at, range.end);
+                now = self.step(frame, at..end, now, builder);
+                at = end;
+                self.tidy(&mut now);
+            }
+            if body.is_some() {
+                self.close(now, range);
+            }
+        } else {
+            self.branches(frame, range, builder);
+        }
+        self.clear();
+    }
+
+    /// Where the step that starts at an event ends: the instruction, or the loop it is in.
+    fn step_end(&self, frame: Frame, at: usize, limit: usize) -> usize {
+        let (child, order) = (self.child(frame.body, &self.events[at]), self.order(at));
+        let mut end = at + 1;
+        match child {
+            None => {
+                while end < limit && self.order(end) == order {
+                    end += 1;
+                }
+            }
+            Some(id) => {
+                let last = self.flow.span(id).last;
+                let inside = self.events[at..limit].partition_point(|e| e.segment <= last);
+                end = end.max(at + inside);
+            }
+        }
+        end
+    }
+
+    /// What is behind a body: marks who is still seen.
+    fn close(&mut self, now: Versions, range: std::ops::Range<usize>) {
+        for (version, flag) in [(now.writers, WRITE_SEEN), (now.readers, READ_SEEN)] {
+            let mut marks = Marks::new(3);
+            let mut seen = Vec::new();
+            self.tree.expand(&[version], &mut marks, &mut seen);
+            seen.sort_unstable();
+            for at in range.clone() {
+                if seen.binary_search(&(at as u32)).is_err() {
+                    self.flags[at] &= !flag;
+                }
+            }
+        }
+    }
+
+    /// One instruction, or one loop, with edges into it from what was before.
+    fn step(
+        &mut self,
+        frame: Frame,
+        step: std::ops::Range<usize>,
+        now: Versions,
+        builder: &mut Builder,
+    ) -> Versions {
+        for at in step.clone() {
+            let effect = self.events[at].effect;
+            if self.flags[at] & SEES_BEFORE == 0 {
+                continue;
+            }
+            let to = self.order(at);
+            let print = self.print(frame, at);
+            let before = self.sources(now.writers, print, &mut builder.sets);
+            if effect.is_read() {
+                builder.all(DepKind::Flow, &self.list, to);
+            }
+            if effect.is_write() {
+                builder.all(DepKind::Output, &self.list, to);
+                if builder.wanted.has(DepKind::Anti) {
+                    self.sources(now.readers, print, &mut builder.sets);
+                    builder.all(DepKind::Anti, &self.list, to);
+                }
+            }
+            if !before {
+                self.flags[at] &= !SEES_BEFORE;
+            }
+        }
+        let child = self.child(frame.body, &self.events[step.start]);
+        match child {
+            None => self.instruction(frame, step, now, builder.wanted.has(DepKind::Anti)),
+            Some(_) => self.inner_loop(frame, child, step, now, builder.wanted.has(DepKind::Anti)),
+        }
+    }
+
+    /// An instruction reads, then writes.
+    fn instruction(
+        &mut self,
+        frame: Frame,
+        step: std::ops::Range<usize>,
+        mut now: Versions,
+        anti: bool,
+    ) -> Versions {
+        for at in step.clone().filter(|_| anti) {
+            if self.events[at].effect.is_read() {
+                now.readers = self.spread(now.readers, frame, at);
+            }
+        }
+        for at in step {
+            if !self.events[at].effect.is_write() {
+                continue;
+            }
+            if self.kills(frame, None, at) {
+                self.overwrite(&mut now, frame, at, anti);
+            } else {
+                now.writers = self.spread(now.writers, frame, at);
+            }
+        }
+        now
+    }
+
+    /// A loop: what it certainly overwrites, then all it may leave behind.
+    fn inner_loop(
+        &mut self,
+        frame: Frame,
+        child: Option<LoopId>,
+        step: std::ops::Range<usize>,
+        mut now: Versions,
+        anti: bool,
+    ) -> Versions {
+        let mut left = 0;
+        let mut killed = false;
+        for at in step.clone() {
+            if !self.events[at].effect.is_write() {
+                continue;
+            }
+            left += u32::from(self.flags[at] & WRITE_SEEN != 0);
+            if self.kills(frame, child, at) {
+                self.overwrite(&mut now, frame, at, anti);
+                killed |= self.flags[at] & WRITE_SEEN != 0;
+            }
+        }
+        // Which of several wrote a byte last, nobody asks.
+        for at in step.clone() {
+            let effect = self.events[at].effect;
+            let (write, read) = (
+                self.flags[at] & WRITE_SEEN != 0 && effect.is_write(),
+                self.flags[at] & READ_SEEN != 0 && effect.is_read(),
+            );
+            if write && !(left == 1 && killed) {
+                now.writers = self.spread(now.writers, frame, at);
+            }
+            if read && anti {
+                now.readers = self.spread(now.readers, frame, at);
+            }
+        }
+        now
+    }
+
+    fn overwrite(&mut self, now: &mut Versions, frame: Frame, at: usize, anti: bool) {
+        let leaf = self.tree.leaf(at as u32, 0);
+        for &(lo, hi) in self.atoms.ranges(self.print(frame, at)) {
+            now.writers = self.tree.write(now.writers, lo, hi, leaf);
+            if anti {
+                now.readers = self.tree.write(now.readers, lo, hi, UNDEFINED);
+            }
+        }
+    }
+
+    /// The version with an event added over its bytes.
+    fn spread(&mut self, mut version: Node, frame: Frame, at: usize) -> Node {
+        let leaf = self.tree.leaf(at as u32, 0);
+        for &(lo, hi) in self.atoms.ranges(self.print(frame, at)) {
+            version = self.tree.may_write(version, lo, hi, leaf);
+        }
+        version
+    }
+
+    /// Puts into `list` what a version holds in a footprint; whether some of it is what was there
+    /// before the body.
+    fn sources(&mut self, version: Node, print: u32, sets: &mut Sets) -> bool {
+        self.list.clear();
+        if version == UNDEFINED {
+            return true;
+        }
+        self.found.clear();
+        let ranges = self.atoms.ranges(print);
+        if ranges.len() > DIRECT
+            && let Some(&set) = self.wide.get(&(print, version))
+        {
+            self.list.push(set);
+            // A list that held what was before is not kept.
+            return false;
+        }
+        for &(lo, hi) in ranges {
+            self.tree
+                .read_in(self.atom_count, version, lo, hi, &mut self.found);
+        }
+        let mut before = false;
+        for &node in &self.found {
+            let place = self.nodes.of(node, &self.tree, sets, |event| {
+                let id = self.events[event as usize].id;
+                self.levels.all.touches[id as usize].order
+            });
+            let place = self.nodes.as_one(node, place, sets);
+            before |= place.before;
+            self.list.extend_from_slice(self.nodes.list(place));
+        }
+        if self.found.len() > 1 {
+            self.list.sort_unstable();
+            self.list.dedup();
+        }
+        if self.list.len() > DIRECT && ranges.len() > DIRECT && !before {
+            let set = sets.make(&self.list);
+            self.wide.insert((print, version), set);
+            self.list.clear();
+            self.list.push(set);
+        }
+        before
+    }
+
+    /// Blocks: versions are joined where paths meet.
+    fn branches(&mut self, frame: Frame, range: std::ops::Range<usize>, builder: &mut Builder) {
+        let (first, last) = match frame.body {
+            Some(id) => (self.flow.span(id).first, self.flow.span(id).last),
+            None => {
+                let mut first = self.events[range.start].segment;
+                let mut at = self.flow.segments[first as usize].innermost;
+                while let Some(id) = at {
+                    first = self.flow.span(id).first;
+                    at = self.flow.span(id).parent;
+                }
+                (first, self.events[range.end - 1].segment)
+            }
+        };
+        let mut out: Vec<Versions> = Vec::with_capacity((last - first + 1) as usize);
+        let mut at = range.start;
+        let mut segment = first;
+        while segment <= last {
+            let mut now: Option<Versions> = None;
+            for &pred in self.flow.preds(segment) {
+                let coming = pred
+                    .checked_sub(first)
+                    .and_then(|at| out.get(at as usize).copied())
+                    .unwrap_or(NOTHING);
+                now = Some(match now {
+                    None => coming,
+                    Some(known) => Versions {
+                        writers: self.tree.either(known.writers, coming.writers),
+                        readers: self.tree.either(known.readers, coming.readers),
+                    },
+                });
+            }
+            let mut now = now.unwrap_or(NOTHING);
+            let mut end_segment = segment;
+            while at < range.end && self.events[at].segment <= end_segment {
+                let child = self.child(frame.body, &self.events[at]);
+                let end = self.step_end(frame, at, range.end);
+                now = self.step(frame, at..end, now, builder);
+                at = end;
+                if let Some(id) = child {
+                    end_segment = end_segment.max(self.flow.span(id).last);
+                }
+            }
+            // A loop is entered where its first segment is, whichever holds its first event.
+            if let Some(event) = self.events[..range.end].get(at)
+                && let Some(id) = self.child(frame.body, event)
+                && self.flow.span(id).first == segment
+            {
+                let end = self.step_end(frame, at, range.end);
+                now = self.step(frame, at..end, now, builder);
+                at = end;
+                end_segment = end_segment.max(self.flow.span(id).last);
+            }
+            while segment <= end_segment {
+                out.push(now);
+                segment += 1;
+            }
+        }
+    }
+
+    /// Copies the versions in use where most of the tree is not.
+    fn tidy(&mut self, now: &mut Versions) {
+        if self.tree.len() < 2 * self.floor + (1 << 16) {
+            return;
+        }
+        let mut fresh = Tree::new();
+        fresh.start(self.atom_count);
+        let mut copied: HashMap<Node, Node, foldhash::fast::FixedState> = HashMap::default();
+        now.writers = self.tree.copy_to(now.writers, &mut fresh, &mut copied);
+        now.readers = self.tree.copy_to(now.readers, &mut fresh, &mut copied);
+        // What is known of nodes moves with them, so that sets are not made twice.
+        let mut nodes = Nodes::default();
+        let mut pairs: Vec<(Node, Node)> = copied.into_iter().collect();
+        pairs.sort_unstable();
+        for (from, to) in pairs {
+            if let Some(place) = self.nodes.known(from) {
+                let at = nodes.lists.len() as u32;
+                nodes.lists.extend_from_slice(self.nodes.list(place));
+                nodes.set(to, Place { from: at, ..place });
+            }
+        }
+        (self.tree, self.nodes) = (fresh, nodes);
+        self.wide.clear();
+        self.floor = self.tree.len();
+    }
+
+    fn clear(&mut self) {
+        self.tree = Tree::new();
+        self.tree.start(self.atom_count);
+        self.nodes = Nodes::default();
+        self.wide.clear();
+        self.floor = 0;
+    }
+}
+
+/// What a node stands for: a short list, or a set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    from: u32,
+    len: u16,
+    before: bool,
+}
+
+const UNKNOWN: Place = Place {
+    from: u32::MAX,
+    len: 0,
+    before: false,
+};
+
+/// What nodes stand for, found once each.
+#[derive(Default)]
+struct Nodes {
+    places: Vec<Place>,
+    lists: Vec<Source>,
+}
+
+impl Nodes {
+    fn known(&self, node: Node) -> Option<Place> {
+        let place = self.places.get(node as usize).copied();
+        place.filter(|&place| place != UNKNOWN)
+    }
+
+    fn set(&mut self, node: Node, place: Place) {
+        if self.places.len() <= node as usize {
+            self.places.resize(node as usize + 1, UNKNOWN);
+        }
+        self.places[node as usize] = place;
+    }
+
+    fn list(&self, place: Place) -> &[Source] {
+        &self.lists[place.from as usize..place.from as usize + usize::from(place.len)]
+    }
+
+    /// What a node stands for; `order` numbers the instruction of an event.
+    fn of(
+        &mut self,
+        node: Node,
+        tree: &Tree,
+        sets: &mut Sets,
+        order: impl Fn(u32) -> u32,
+    ) -> Place {
+        if let Some(place) = self.known(node) {
+            return place;
+        }
+        let mut stack = vec![node];
+        while let Some(&at) = stack.last() {
+            if self.known(at).is_some() {
+                stack.pop();
+                continue;
+            }
+            let place = match tree.view(at) {
+                View::Leaf(event) => {
+                    let from = self.lists.len() as u32;
+                    self.lists
+                        .extend(event.map(|event| Source::instruction(order(event))));
+                    Place {
+                        from,
+                        len: u16::from(event.is_some()),
+                        before: event.is_none(),
+                    }
+                }
+                View::Pair(a, b) | View::Over(a, b) | View::Join(a, b) => {
+                    match (self.known(a), self.known(b)) {
+                        (Some(a), Some(b)) => self.union(a, b, sets),
+                        (a_known, b_known) => {
+                            stack.extend(a_known.is_none().then_some(a));
+                            stack.extend(b_known.is_none().then_some(b));
+                            continue;
+                        }
+                    }
+                }
+            };
+            self.set(at, place);
+            stack.pop();
+        }
+        self.known(node).unwrap_or(UNKNOWN)
+    }
+
+    /// A list with sets in it becomes one set, as whoever asks for it is not the last.
+    fn as_one(&mut self, node: Node, place: Place, sets: &mut Sets) -> Place {
+        let list = self.list(place);
+        if list.len() < 2 || !list.iter().any(|source| source.is_set()) {
+            return place;
+        }
+        let set = sets.make(list);
+        let one = Place {
+            from: self.lists.len() as u32,
+            len: 1,
+            ..place
+        };
+        self.lists.push(set);
+        self.set(node, one);
+        one
+    }
+
+    fn union(&mut self, a: Place, b: Place, sets: &mut Sets) -> Place {
+        let before = a.before || b.before;
+        if b.len == 0 || a.from == b.from && a.len == b.len {
+            return Place { before, ..a };
+        }
+        if a.len == 0 {
+            return Place { before, ..b };
+        }
+        let mut both: smallvec::SmallVec<[Source; 2 * DIRECT]> = smallvec::SmallVec::new();
+        both.extend_from_slice(self.list(a));
+        both.extend_from_slice(self.list(b));
+        both.sort_unstable();
+        both.dedup();
+        let from = self.lists.len() as u32;
+        if both.len() > DIRECT {
+            let set = sets.make(&both);
+            self.lists.push(set);
+        } else {
+            self.lists.extend_from_slice(&both);
+        }
+        Place {
+            from,
+            len: (self.lists.len() as u32 - from) as u16,
+            before,
+        }
+    }
+}

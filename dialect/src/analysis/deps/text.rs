@@ -1,0 +1,348 @@
+//! Edges as the program's own `deps` and `depset`.
+
+use hashbrown::HashMap;
+
+use super::graph::{Edge, Graph, Kinds, Source};
+use super::sets::Sets;
+use crate::bir::ops::OpCode;
+use crate::bir::program::{COL_DEPS, COL_ID, Dep, DepKind, op_name};
+use crate::ir::{Block, Cursor, Dict, Ir, NewOp, Op};
+
+type Fixed = foldhash::fast::FixedState;
+
+/// The edges a program states, over its instructions in text order. What names nothing is left
+/// out; the verifier refuses it.
+pub fn attached(ir: &Ir, func: Op) -> Graph {
+    let mut stated: Vec<Op> = Vec::new();
+    let mut graph = Graph::default();
+    let mut number_of: HashMap<u32, u32, Fixed> = HashMap::default();
+    for op in ir.walk_op(func).skip(1) {
+        match OpCode::of(ir, op) {
+            Some(OpCode::Alloc) => {}
+            Some(OpCode::Depset) => stated.push(op),
+            _ => {
+                if let Some(id) = ir.int_cell(COL_ID, op) {
+                    number_of.insert(id, graph.ops.len() as u32);
+                }
+                graph.ops.push(op);
+            }
+        }
+    }
+    let mut sets = Sets::default();
+    let set_of = read_sets(ir, &stated, &number_of, &mut sets);
+    let mut raw: Vec<(u32, Edge)> = Vec::new();
+    for (at, &op) in (0u32..).zip(&graph.ops) {
+        for &word in ir.words_cell(COL_DEPS, op).unwrap_or_default() {
+            let dep = Dep::from_word(word);
+            let source = match dep.set {
+                true => set_of.get(&dep.id).copied(),
+                false => number_of.get(&dep.id).copied().map(Source::instruction),
+            };
+            raw.extend(source.map(|source| (at, Edge::new(dep.kind, source))));
+        }
+    }
+    sets.move_into(&mut graph);
+    graph.set_edges(raw);
+    graph
+}
+
+/// Sets in an order in which members come first; those on a cycle stay out.
+fn read_sets(
+    ir: &Ir,
+    stated: &[Op],
+    number_of: &HashMap<u32, u32, Fixed>,
+    sets: &mut Sets,
+) -> HashMap<u32, Source, Fixed> {
+    let mut of_id: HashMap<u32, Op, Fixed> = HashMap::default();
+    for &op in stated {
+        if let Some(id) = ir.int_cell(COL_ID, op) {
+            of_id.entry(id).or_insert(op);
+        }
+    }
+    let mut made: HashMap<u32, Source, Fixed> = HashMap::default();
+    let mut open: HashMap<u32, (), Fixed> = HashMap::default();
+    for &op in stated {
+        let Some(id) = ir.int_cell(COL_ID, op) else {
+            continue;
+        };
+        let mut stack = vec![id];
+        while let Some(&id) = stack.last() {
+            let words = of_id
+                .get(&id)
+                .and_then(|&op| ir.words_cell(COL_DEPS, op))
+                .unwrap_or_default();
+            let members = || words.iter().map(|&word| Dep::from_word(word));
+            let first_visit = open.insert(id, ()).is_none();
+            if made.contains_key(&id) {
+                stack.pop();
+                continue;
+            }
+            if first_visit {
+                let inner = members().filter(|dep| dep.set && of_id.contains_key(&dep.id));
+                stack.extend(inner.map(|dep| dep.id).filter(|id| !open.contains_key(id)));
+                if stack.last() != Some(&id) {
+                    continue;
+                }
+            }
+            let list: Vec<Source> = members()
+                .filter_map(|dep| match dep.set {
+                    true => made.get(&dep.id).copied(),
+                    false => number_of.get(&dep.id).copied().map(Source::instruction),
+                })
+                .collect();
+            made.insert(id, sets.make(&list));
+            stack.pop();
+        }
+    }
+    made
+}
+
+/// States edges in the program, in place of those of the kinds `replaced`. Instructions that need
+/// a number get one; sets stand at the end of the function's first block. Returns whether anything
+/// is written otherwise than before.
+pub fn attach(ir: &mut Ir, func: Op, graph: &Graph, replaced: Kinds) -> bool {
+    let Some(block) = ir
+        .regions(func)
+        .first()
+        .and_then(|&region| ir.entry(region))
+    else {
+        return false;
+    };
+    let old_sets: Vec<Op> = ir
+        .walk_op(func)
+        .filter(|&op| OpCode::of(ir, op) == Some(OpCode::Depset))
+        .collect();
+    let has_kept = keeps_some(ir, &graph.ops, replaced);
+    let merged;
+    let graph = match has_kept {
+        true => {
+            merged = merge(graph, &attached(ir, func), replaced);
+            &merged
+        }
+        false => graph,
+    };
+    let names = Names::new(ir, graph);
+    let mut changed = false;
+    for &(op, id) in &names.new_ids {
+        ir.set_int_cell(COL_ID, op, Some(id));
+        changed = true;
+    }
+    let mut words: Vec<u64> = Vec::new();
+    for (at, &op) in (0u32..).zip(&graph.ops) {
+        words.clear();
+        words.extend(graph.edges(at).iter().map(|&edge| names.word(edge)));
+        words.sort_unstable_by_key(|&word| {
+            let dep = Dep::from_word(word);
+            (dep.kind, dep.set, dep.id)
+        });
+        words.dedup();
+        let old = ir.words_cell(COL_DEPS, op);
+        if old.unwrap_or_default() == words {
+            continue;
+        }
+        changed = true;
+        ir.set_words_cell(COL_DEPS, op, (!words.is_empty()).then_some(&words[..]));
+    }
+    changed | write_sets(ir, block, graph, &names, &old_sets)
+}
+
+/// Removes the edges of some kinds; whether there were any.
+pub fn detach(ir: &mut Ir, func: Op, kinds: Kinds) -> bool {
+    let graph = attached(ir, func);
+    let none = Graph {
+        ops: graph.ops,
+        starts: vec![0; graph.starts.len()],
+        set_starts: vec![0],
+        ..Graph::default()
+    };
+    attach(ir, func, &none, kinds)
+}
+
+fn keeps_some(ir: &Ir, ops: &[Op], replaced: Kinds) -> bool {
+    ops.iter().any(|&op| {
+        let words = ir.words_cell(COL_DEPS, op).unwrap_or_default();
+        words
+            .iter()
+            .any(|&word| !replaced.has(Dep::from_word(word).kind))
+    })
+}
+
+/// Edges of `graph`, and those of `old` of kinds that are not replaced.
+fn merge(graph: &Graph, old: &Graph, replaced: Kinds) -> Graph {
+    let mut merged = Graph {
+        ops: graph.ops.clone(),
+        ..Graph::default()
+    };
+    let rows = graph.ops.iter().map(|op| op.index() + 1).max().unwrap_or(0);
+    let mut number = vec![u32::MAX; rows];
+    for (at, op) in (0u32..).zip(&graph.ops) {
+        number[op.index()] = at;
+    }
+    let here = |at: u32| {
+        let op = old.ops[at as usize];
+        number.get(op.index()).copied().filter(|&at| at != u32::MAX)
+    };
+    let shift = graph.set_count();
+    let moved = |source: Source| match source.is_set() {
+        true => Some(Source::set(source.number() + shift)),
+        false => here(source.number()).map(Source::instruction),
+    };
+    let mut sets = Sets {
+        starts: graph.set_starts.clone(),
+        members: graph.members.clone(),
+    };
+    for set in 0..old.set_count() {
+        let members: Vec<Source> = old.members(set).iter().filter_map(|&m| moved(m)).collect();
+        sets.make(&members);
+    }
+    let mut raw: Vec<(u32, Edge)> = Vec::new();
+    for at in 0..graph.ops.len() as u32 {
+        raw.extend(graph.edges(at).iter().map(|&edge| (at, edge)));
+    }
+    for at in 0..old.ops.len() as u32 {
+        let Some(to) = here(at) else { continue };
+        for edge in old.edges(at) {
+            if !replaced.has(edge.kind())
+                && let Some(source) = moved(edge.source())
+            {
+                raw.push((to, Edge::new(edge.kind(), source)));
+            }
+        }
+    }
+    sets.move_into(&mut merged);
+    merged.set_edges(raw);
+    merged
+}
+
+/// Numbers in the program.
+struct Names {
+    ids: Vec<u32>,
+    new_ids: Vec<(Op, u32)>,
+    /// Per set of the graph, its number, from 1; 0 where nothing names it.
+    sets: Vec<u32>,
+    /// Sets by their number.
+    in_order: Vec<u32>,
+}
+
+impl Names {
+    fn new(ir: &Ir, graph: &Graph) -> Names {
+        // Sets are numbered where they are needed first, members before.
+        let mut sets = vec![0u32; graph.set_count() as usize];
+        let mut in_order: Vec<u32> = Vec::new();
+        let mut needed = vec![false; graph.ops.len()];
+        let mut stack: Vec<u32> = Vec::new();
+        for edge in &graph.edges {
+            let source = edge.source();
+            if !source.is_set() {
+                needed[source.number() as usize] = true;
+                continue;
+            }
+            stack.push(source.number());
+            while let Some(&set) = stack.last() {
+                if sets[set as usize] != 0 {
+                    stack.pop();
+                    continue;
+                }
+                let mut ready = true;
+                // The last pushed is numbered first.
+                for member in graph.members(set).iter().rev() {
+                    if member.is_set() && sets[member.number() as usize] == 0 {
+                        stack.push(member.number());
+                        ready = false;
+                    } else if !member.is_set() {
+                        needed[member.number() as usize] = true;
+                    }
+                }
+                if ready {
+                    in_order.push(set);
+                    sets[set as usize] = in_order.len() as u32;
+                    stack.pop();
+                }
+            }
+        }
+        let mut ids = vec![u32::MAX; graph.ops.len()];
+        let mut next = 0u32;
+        for (at, &op) in graph.ops.iter().enumerate() {
+            if let Some(id) = ir.int_cell(COL_ID, op) {
+                ids[at] = id;
+                next = next.max(id.saturating_add(1));
+            }
+        }
+        let mut new_ids = Vec::new();
+        for (at, &op) in graph.ops.iter().enumerate() {
+            if needed[at] && ids[at] == u32::MAX {
+                ids[at] = next;
+                new_ids.push((op, next));
+                next = next.saturating_add(1);
+            }
+        }
+        Names {
+            ids,
+            new_ids,
+            sets,
+            in_order,
+        }
+    }
+
+    fn dep(&self, kind: DepKind, source: Source) -> Dep {
+        let at = source.number() as usize;
+        Dep {
+            kind,
+            id: match source.is_set() {
+                true => self.sets[at],
+                false => self.ids[at],
+            },
+            set: source.is_set(),
+        }
+    }
+
+    fn word(&self, edge: Edge) -> u64 {
+        self.dep(edge.kind(), edge.source()).word()
+    }
+}
+
+/// Makes the sets of the program those of the graph; whether they were others.
+fn write_sets(ir: &mut Ir, block: Block, graph: &Graph, names: &Names, old: &[Op]) -> bool {
+    let mut lists: Vec<Vec<u64>> = Vec::with_capacity(names.in_order.len());
+    for &set in &names.in_order {
+        let members = graph.members(set).iter();
+        let mut words: Vec<u64> = members
+            .map(|&member| names.dep(DepKind::Ordered, member).word())
+            .collect();
+        words.sort_unstable();
+        words.dedup();
+        lists.push(words);
+    }
+    let same = old.len() == lists.len()
+        && old.iter().zip(&lists).zip(1u32..).all(|((&op, list), id)| {
+            ir.int_cell(COL_ID, op) == Some(id)
+                && ir.words_cell(COL_DEPS, op).unwrap_or_default() == list
+                && ir.block(op) == Some(block)
+        });
+    if same {
+        return false;
+    }
+    for &op in old {
+        ir.erase(op);
+    }
+    let end = ir.last_op(block).filter(|&op| ir.traits(op).terminator);
+    for (list, id) in lists.iter().zip(1u32..) {
+        let new = NewOp {
+            name: op_name(OpCode::Depset),
+            operands: &[],
+            results: &[],
+            dict: Dict::EMPTY,
+            successors: &[],
+            regions: 0,
+            loc: None,
+        };
+        let cursor = match end {
+            Some(end) => Cursor::Before(end),
+            None => Cursor::End(block),
+        };
+        let op = ir.insert(cursor, new);
+        ir.set_int_cell(COL_ID, op, Some(id));
+        ir.set_words_cell(COL_DEPS, op, Some(list));
+    }
+    true
+}
