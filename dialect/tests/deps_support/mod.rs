@@ -1,6 +1,8 @@
 //! Random programs with their dependences by the definition: every byte knows who wrote it last
 //! and who read it since.
 
+#![allow(dead_code)] // each test uses what it needs
+
 use std::collections::BTreeSet;
 
 use bir_dialect::analysis::deps::Graph;
@@ -47,6 +49,13 @@ pub fn read(text: &str) -> (Ir, Op) {
         .ops()
         .find(|&op| OpCode::of(&ir, op) == Some(OpCode::Func));
     (ir, func.unwrap())
+}
+
+/// A function around a body.
+pub fn function(body: &str) -> (Ir, Op) {
+    read(&format!(
+        "bir.module @m {{\nbir.func @f {{\n{body}\n}}\n}}\n"
+    ))
 }
 
 /// Edges as `(kind, from, to)` over the instructions, loops not counted.

@@ -137,7 +137,14 @@ pub fn instruction_count(ir: &Ir) -> u64 {
     let is_instruction = |&op: &bir_dialect::ir::Op| {
         !matches!(
             OpCode::of(ir, op),
-            Some(OpCode::Module | OpCode::Func | OpCode::Alloc | OpCode::Return | OpCode::Yield)
+            Some(
+                OpCode::Module
+                    | OpCode::Func
+                    | OpCode::Alloc
+                    | OpCode::Depset
+                    | OpCode::Return
+                    | OpCode::Yield
+            )
         )
     };
     ir.walk().ops().filter(is_instruction).count() as u64

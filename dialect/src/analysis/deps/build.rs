@@ -1,7 +1,8 @@
 //! From the accesses of a function to its edges.
 
 use super::super::index::collect::Collected;
-use super::super::index::storage::{Event, Part, Writes};
+use super::super::index::event::{Event, Writes};
+use super::super::index::storage::Part;
 use super::super::index::{Frames, RANGE_LIMIT};
 use super::graph::{Edge, Graph, Kinds, Source};
 use super::level::Levels;

@@ -15,8 +15,9 @@ use hashbrown::HashMap;
 
 use super::super::index::atoms::Atoms;
 use super::super::index::collect::Collected;
+use super::super::index::event::{Event, Extent, Writes};
 use super::super::index::flow::{Flow, LoopId, LoopKind, MAX_DEPTH};
-use super::super::index::storage::{Event, Extent, Part, Writes};
+use super::super::index::storage::Part;
 use super::super::index::tree::{Marks, Node, Tree, UNDEFINED, View};
 use super::build::Builder;
 use super::graph::Source;

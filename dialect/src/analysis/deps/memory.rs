@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 use super::super::access::{Footprint, LoopRange, footprint_first, footprint_over};
 use super::super::index::Frames;
 use super::super::index::collect::Collected;
-use super::super::index::storage::{Effect, Writes};
+use super::super::index::event::{Effect, Writes};
 use super::super::index::walk::{effects, loop_range};
 use crate::bir::access::{Access, Target};
 use crate::bir::ops::OpCode;

@@ -9,7 +9,7 @@
 //! * OUTPUT `a -> b` – `b` may write a byte `a` may have written, and nothing overwrote it for
 //!   certain in between;
 //! * ORDERED `a -> b` – the program says so: barriers, semaphores, hidden state, effects somebody
-//!   outside sees, `no_reorder` loops ([`ordered`]).
+//!   outside sees, `no_reorder` loops.
 //!
 //! Bytes are addresses where locations are placed, else those of a location and its `must_alias`
 //! partners. Predicated and indirect writes may cover: they never end what was before.
@@ -40,5 +40,5 @@ mod text;
 pub use carried::{Carried, Distance, carried};
 pub use graph::{Edge, Graph, Kinds, Source};
 pub use memory::{LastWriter, Memory};
-pub use reduce::reduce;
+pub use reduce::{Reduced, reduce};
 pub use text::{attach, attached, detach};

@@ -4,10 +4,11 @@ use hashbrown::HashMap;
 
 use super::super::access::Footprint;
 use super::atoms::{ANYWHERE, Atoms, WHOLE};
+use super::event::{Event, Extent, Initial};
 use super::flow::{Flow, LoopId};
 use super::locate::{Frames, Location, group, locate};
 use super::prints::{Print, Prints};
-use super::storage::{Event, Events, Extent, Initial};
+use super::storage::Events;
 use super::walk::{LoopIndex, Touch, Walked, walk};
 use crate::ir::{Ir, Op, Value};
 
@@ -93,7 +94,7 @@ impl Collected {
             id: 0,
             segment: 0,
             extent: 0,
-            effect: super::storage::Effect::READ,
+            effect: super::event::Effect::READ,
         };
         let mut list = vec![nowhere; touches.len()];
         for (at, touch) in (0u32..).zip(&touches) {

@@ -6,9 +6,10 @@
 
 use super::atoms::{Gap, RANGE_LIMIT};
 use super::collect::Collected;
+use super::event::{Effect, Reads};
 use super::flow::{Flow, LoopId};
 use super::locate::{Frames, Location};
-use super::storage::{Arena, Effect, Reads, StorageIndex};
+use super::storage::{Arena, StorageIndex};
 use super::tree::Origin;
 use super::walk::Touch;
 use crate::ir::{Ir, Op, Operand, Value};

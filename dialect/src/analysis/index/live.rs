@@ -6,8 +6,8 @@
 //! by overwriting all of it. Inputs live from the start; inputs, outputs and what other cores see
 //! live to the end. Locations that share bytes live together.
 
+use super::event::{Effect, Initial};
 use super::function::FunctionIndex;
-use super::storage::{Effect, Initial};
 use crate::bir::space::Space;
 use crate::ir::Value;
 

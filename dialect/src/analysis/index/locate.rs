@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use super::super::access::Footprint;
-use super::storage::Initial;
+use super::event::Initial;
 use super::walk::mem_of;
 use crate::bir::attrs::Placement;
 use crate::bir::ops::OpCode;

@@ -7,8 +7,10 @@
 
 pub(in crate::analysis) mod atoms;
 pub(in crate::analysis) mod collect;
+pub(in crate::analysis) mod event;
 pub(in crate::analysis) mod flow;
 mod function;
+mod line;
 mod live;
 mod locate;
 mod pass;
@@ -19,14 +21,12 @@ mod uses;
 pub(in crate::analysis) mod walk;
 
 pub use atoms::{Gap, RANGE_LIMIT};
+pub use event::{Effect, Event, Extent, Initial, Reads, Storage, Writes};
 pub use flow::{Flow, LoopId, LoopKind, LoopSpan, MAX_DEPTH, Segment};
 pub use function::{FunctionIndex, Undefined, Unwritten};
 pub use live::{Interval, Live, Overlap, Peak};
 pub use locate::{Frames, Location};
-pub use storage::{
-    Arena, Effect, Event, Extent, Initial, Reaching, Reads, Storage, StorageIndex, Uncovered,
-    Writes,
-};
+pub use storage::{Arena, Reaching, StorageIndex, Uncovered};
 pub use tree::Origin;
 pub use uses::Uses;
 pub use walk::Touch;

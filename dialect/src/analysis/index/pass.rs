@@ -5,8 +5,9 @@
 //! end, writes that its index moved have all been made.
 
 use super::atoms::Atoms;
+use super::event::{Event, Extent, Reads, Writes};
 use super::flow::{Flow, LoopId, LoopKind, MAX_DEPTH};
-use super::storage::{Event, Events, Extent, Part, Reads, Uncovered, Writes};
+use super::storage::{Events, Part, Uncovered};
 use super::tree::{Node, OUTSIDE, TRANSPARENT, Tree, UNDEFINED};
 
 pub(super) fn in_one_chain(events: &[Event], flow: &Flow) -> bool {

@@ -3,8 +3,8 @@
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use super::event::{Extent, Move};
 use super::flow::LoopId;
-use super::storage::{Extent, Move};
 use super::walk::{LoopIndex, Touch, mem_of};
 use crate::analysis::access::{Footprint, LoopRange, footprint, footprint_first, footprint_over};
 use crate::bir::access::{Access, Target};

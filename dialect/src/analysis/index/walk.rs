@@ -6,8 +6,8 @@
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use super::event::{Effect, Reads, Writes};
 use super::flow::{Flow, LoopId, LoopKind};
-use super::storage::{Effect, Reads, Writes};
 use crate::analysis::access::LoopRange;
 use crate::bir::attrs::Accumulate;
 use crate::bir::ops::{Kind, OpCode, OpDef, Trait};
