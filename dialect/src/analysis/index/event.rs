@@ -116,38 +116,6 @@ impl Extent {
     }
 }
 
-/// How far one step of a loop's index moves an access.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::analysis) struct Move {
-    pub(in crate::analysis) id: LoopId,
-    pub(in crate::analysis) partition: i64,
-    pub(in crate::analysis) byte: i64,
-}
-
-impl Extent {
-    /// The same bytes always.
-    pub const fn fixed(footprint: u32) -> Extent {
-        Extent {
-            first: footprint,
-            all: footprint,
-            varies: None,
-            partial: (0, 0),
-            moves: (0, 0),
-        }
-    }
-
-    /// The bytes in all iterations of loops, and in the first; the outermost loop that moves it.
-    pub const fn moving(first: u32, all: u32, varies: Option<LoopId>) -> Extent {
-        Extent {
-            first,
-            all,
-            varies,
-            partial: (0, 0),
-            moves: (0, 0),
-        }
-    }
-}
-
 /// One access.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {

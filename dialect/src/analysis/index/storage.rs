@@ -11,7 +11,6 @@
 //! Invariants: positions are indices into the event list; events are in the order of segments; an
 //! event reads before it writes.
 
-use super::super::access::Footprint;
 use super::atoms::{ANYWHERE, Atoms, Gap, Map, RANGE_LIMIT, WHOLE};
 use super::event::{Effect, Event, Extent, Initial, Move, Reads, Storage, Writes};
 use super::flow::{Flow, LoopId};
