@@ -9,8 +9,8 @@
 //!   leads to leads back neither to it nor to who names it.
 //! * A coordinate is made of indices the instruction has, and stays in 64 bits in every iteration.
 
-use super::super::ops::OpCode;
 use super::super::loops::{loop_of, loop_range};
+use super::super::ops::OpCode;
 use super::super::program::{self, Dep, OrderTerm, order_terms};
 use super::super::view::OpView;
 use super::defined::branches;
