@@ -227,6 +227,14 @@ fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     last.last().copied().filter(|&distance| distance <= limit)
 }
 
+/// `1 operand`, `3 operands`
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,13 +252,5 @@ mod tests {
         );
         assert_eq!(nearest("zzzzzz", ["load", "save"]), None);
         assert_eq!(nearest("ab", ["ac", "aa"]), Some("aa"));
-    }
-}
-
-/// `1 operand`, `3 operands`
-pub(crate) fn counted(count: usize, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        _ => format!("{count} {what}s"),
     }
 }

@@ -1,7 +1,7 @@
 //! Random programs with their dependences by the definition: every byte knows who wrote it last
 //! and who read it since.
 
-#![allow(dead_code)] // each test uses what it needs
+#![allow(unreachable_pub, dead_code)] // each test uses what it needs
 
 use std::collections::BTreeSet;
 
