@@ -1,7 +1,13 @@
 //! Dependences on the workloads of the budget list: FLOW (`build_fdeps`), ANTI and OUTPUT
 //! (`anti_dependency_analyzer`), each with stating them in the program, and `dep_reduction`.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a test may fail so
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs
+)] // a test may fail so
 
 use bir_dialect::analysis::deps::{Graph, Kinds, attach, attached, reduce};
 use bir_dialect::bir::ops::OpCode;

@@ -52,7 +52,7 @@ fn dma_compute_reads_all_before_it_writes_and_shapes_may_differ() {
     let x = random::tensor(1, "x", DType::F32, &[6, 4]);
     let body = "%x = alloc dram<6x4xf32> {kind = inout}\n%t = alloc sbuf<4x6xf32>\n%y = alloc dram<24xf32> {kind = output}\n\
                 load %t <- %x\ndma_compute add %x <- %x[off 23, -1 x 24], %t\ndma_compute add %y <- %x";
-    let outputs = simulate(Options::default(), "trn2", body, &[("x", x.clone())]).expect("runs");
+    let outputs = simulate_unverified(Options::default(), body, &[("x", x.clone())]).expect("runs");
     let v = values(&x);
     let want: Vec<f32> = (0..24).map(|i| v[23 - i] + v[i]).collect();
     assert_same(&values(&outputs["x"]), &want, "x");

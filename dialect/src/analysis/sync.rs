@@ -196,12 +196,15 @@ fn collect(ir: &Ir, function: Op, target: Target) -> Result<Option<Vec<Item>>, U
                         trips: trips.unwrap_or(0),
                         end: 0,
                     });
-                } else if let Some(item) = item(ir, op, code, target) {
-                    if unplayable.is_some() {
-                        return Err(Unplayable);
+                } else {
+                    let before = items.len();
+                    push_items(ir, op, code, target, &mut items);
+                    if items.len() > before {
+                        if unplayable.is_some() {
+                            return Err(Unplayable);
+                        }
+                        has_sync = true;
                     }
-                    has_sync = true;
-                    items.push(item);
                 }
             }
             Visit::Leave(_) => {
@@ -227,10 +230,32 @@ fn collect(ir: &Ir, function: Op, target: Target) -> Result<Option<Vec<Item>>, U
     }
 }
 
-fn item(ir: &Ir, op: Op, code: Option<OpCode>, target: Target) -> Option<Item> {
-    if code == Some(OpCode::AllEngineBarrier) {
-        return Some(Item::Barrier);
+/// What an instruction does in the game. A barrier waits, meets, then signals.
+fn push_items(ir: &Ir, op: Op, code: Option<OpCode>, target: Target, items: &mut Vec<Item>) {
+    let own = sync_of(ir, op, code, target);
+    if code != Some(OpCode::AllEngineBarrier) {
+        items.extend(own.map(Item::Sync));
+        return;
     }
+    let Some(sync) = own else {
+        items.push(Item::Barrier);
+        return;
+    };
+    let behind = Sync {
+        op,
+        stream: sync.stream,
+        waits: SmallVec::new(),
+        signals: sync.signals,
+        clears: None,
+    };
+    let before = Sync {
+        signals: SmallVec::new(),
+        ..sync
+    };
+    items.extend([Item::Sync(before), Item::Barrier, Item::Sync(behind)]);
+}
+
+fn sync_of(ir: &Ir, op: Op, code: Option<OpCode>, target: Target) -> Option<Sync> {
     let (waits, signals) = (sems(ir, op, names::WAIT), sems(ir, op, names::SIGNAL));
     let view = OpView::new(ir, op);
     let number = |name| view.int(name).and_then(|number| u32::try_from(number).ok());
@@ -249,13 +274,13 @@ fn item(ir: &Ir, op: Op, code: Option<OpCode>, target: Target) -> Option<Item> {
         Engine::Dma => Stream::Queue(view.word("queue").and_then(|queue| ir.ctx.find_str(queue))),
         engine => Stream::Engine(engine),
     };
-    Some(Item::Sync(Sync {
+    Some(Sync {
         op,
         stream,
         waits: waits.unwrap_or_default(),
         signals: signals.unwrap_or_default(),
         clears,
-    }))
+    })
 }
 
 /// How a signal counts.

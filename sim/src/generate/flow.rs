@@ -34,6 +34,8 @@ pub(super) struct Sync {
     recent: Vec<u32>,
     semaphore: u32,
     pending: Vec<(u32, i64)>,
+    /// Members of each `depset` named so far.
+    sets: Vec<Vec<u64>>,
 }
 
 impl Sync {
@@ -44,6 +46,7 @@ impl Sync {
             recent: Vec::new(),
             semaphore: 0,
             pending: Vec::new(),
+            sets: Vec::new(),
         }
     }
 }
@@ -401,10 +404,6 @@ impl Generator<'_> {
     /// Waits and signals: each semaphore is raised once and waited for once, later in the text,
     /// outside of loops and arms.
     pub(super) fn synchronise(&mut self, draft: &mut Draft) {
-        // The verifier's game does not count what a barrier itself signals.
-        if draft.code == OpCode::AllEngineBarrier {
-            return;
-        }
         if self.depth > 0 || !self.may(Feature::Semaphores) {
             return;
         }
@@ -451,13 +450,14 @@ impl Generator<'_> {
             self.ir.set_int_cell(COL_ID, op, Some(id));
             self.counts.feature(Feature::Ids);
             if !self.sync.recent.is_empty() && self.uses(Feature::Deps, 8) {
-                let on = self.pick(&self.sync.recent.clone());
                 let kind = self.pick(DepKind::ALL);
-                let word = Dep {
-                    kind,
-                    id: on,
-                    set: false,
+                let set = self.chance(4);
+                let id = if set {
+                    self.depset()
+                } else {
+                    self.pick(&self.sync.recent.clone())
                 };
+                let word = Dep { kind, id, set };
                 self.ir.set_words_cell(COL_DEPS, op, Some(&[word.word()]));
             }
             if self.sync.recent.len() == 8 {
@@ -490,6 +490,31 @@ impl Generator<'_> {
             let text = format!("// instruction {}", self.made);
             let comment = Comment::Line(text.into());
             self.ir.trivia_mut(op).before.push(comment);
+        }
+    }
+
+    /// A set of the latest instructions; its number.
+    fn depset(&mut self) -> u32 {
+        let member = |&id: &u32| {
+            let dep = Dep {
+                kind: DepKind::Ordered,
+                id,
+                set: false,
+            };
+            dep.word()
+        };
+        let members = self.sync.recent.iter().map(member).collect();
+        self.sync.sets.push(members);
+        (self.sync.sets.len() - 1) as u32
+    }
+
+    /// Writes the sets instructions name behind all of them.
+    pub(super) fn depsets(&mut self) {
+        for (number, members) in std::mem::take(&mut self.sync.sets).iter().enumerate() {
+            let op = self.ir.insert(self.at, NewOp::new(op_name(OpCode::Depset)));
+            self.ir.set_int_cell(COL_ID, op, Some(number as u32));
+            self.ir.set_words_cell(COL_DEPS, op, Some(members));
+            self.counts.op(OpCode::Depset);
         }
     }
 

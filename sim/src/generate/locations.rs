@@ -60,13 +60,32 @@ pub(super) struct Placer {
 /// Bytes per partition given to placed locations, of what the smallest generation has.
 const PLACED_BYTES: u64 = 128 * 1024;
 impl Generator<'_> {
-    /// Declares a location.
+    /// Declares a location, perhaps at an address.
     pub(super) fn allocate(
         &mut self,
         space: Space,
         dtype: DType,
         parts: u64,
         elems: u64,
+        attrs: &[(Str, Attr)],
+    ) -> usize {
+        let is_internal = attrs.iter().all(|entry| entry.0 != names::KIND);
+        let slot = if is_internal {
+            let bytes = elems * u64::from(dtype.size_bytes());
+            self.place(space, dtype, parts, bytes)
+        } else {
+            None
+        };
+        self.allocate_at(slot, space, dtype, (parts, elems), attrs)
+    }
+
+    /// Declares a location at an address, or at none.
+    pub(super) fn allocate_at(
+        &mut self,
+        slot: Option<Placement>,
+        space: Space,
+        dtype: DType,
+        (parts, elems): (u64, u64),
         attrs: &[(Str, Attr)],
     ) -> usize {
         let mut dims: SmallVec<[u64; 3]> = SmallVec::new();
@@ -85,13 +104,7 @@ impl Generator<'_> {
             std::iter::once(parts).chain(dims.iter().copied()).collect()
         };
         let mut attrs: SmallVec<[(Str, Attr); 4]> = SmallVec::from_slice(attrs);
-        let is_internal = attrs.iter().all(|entry| entry.0 != names::KIND);
         let bytes = elems * u64::from(dtype.size_bytes());
-        let slot = if is_internal {
-            self.place(space, dtype, parts, bytes)
-        } else {
-            None
-        };
         if let Some(slot) = slot {
             let attr = slot.intern(&mut self.ir.ctx);
             attrs.push((names::AT, attr));

@@ -85,6 +85,7 @@ pub fn generate(config: &Config) -> Generated {
     let mut generator = Generator::new(config);
     generator.body();
     generator.outputs();
+    generator.depsets();
     generator.finish()
 }
 

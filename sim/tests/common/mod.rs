@@ -191,17 +191,29 @@ pub fn run_kernel(inputs: &[(&str, &Tensor)], y: &str, ops: &str) -> Tensor {
     output(&body, &given)
 }
 
+/// As [`simulate`] on `trn3`, of a body the verifier refuses.
+pub fn simulate_unverified(
+    options: Options,
+    body: &str,
+    inputs: &[(&str, Tensor)],
+) -> Result<BTreeMap<String, Tensor>, Box<Fault>> {
+    let ir = unverified(body);
+    let inputs = inputs
+        .iter()
+        .map(|(name, t)| ((*name).to_owned(), t.clone()))
+        .collect();
+    let outcome = Simulation::new(&ir, options)?.run(&inputs, &mut |_| {})?;
+    Ok(outcome.outputs.into_iter().collect())
+}
+
 /// [`kernel`], run although the verifier refuses it.
 pub fn run_unverified(inputs: &[(&str, &Tensor)], y: &str, ops: &str) -> Tensor {
-    let ir = unverified(&kernel(inputs, y, ops));
-    let given = inputs
+    let given: Vec<(&str, Tensor)> = inputs
         .iter()
-        .map(|(name, t)| ((*name).to_owned(), (*t).clone()))
+        .map(|(name, t)| (*name, (*t).clone()))
         .collect();
-    let outcome = Simulation::new(&ir, Options::default())
-        .and_then(|simulation| simulation.run(&given, &mut |_| {}))
+    let mut outputs = simulate_unverified(Options::default(), &kernel(inputs, y, ops), &given)
         .unwrap_or_else(|f| panic!("{ops}\n{f}"));
-    let mut outputs: BTreeMap<String, Tensor> = outcome.outputs.into_iter().collect();
     outputs.remove("y").expect("an output `y`")
 }
 

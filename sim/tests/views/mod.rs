@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use bir_dialect::bir::num::{DType, from_f32, same_value, to_f32};
 use bir_sim::{Lanes, Options, Tensor, random};
 
-use crate::common::{bits, simulate};
+use crate::common::{bits, simulate, simulate_unverified};
 
 /// How a row is walked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -255,6 +255,26 @@ pub fn body(operands: &[&Operand], ops: &str, placed: bool) -> String {
 /// Every tile after `ops`. Logical and physical memory, every instruction set and two threads give
 /// the same, or this fails.
 pub fn run(target: &str, operands: &[&Operand], ops: &str) -> BTreeMap<String, Tensor> {
+    run_with(operands, ops, |options, body, inputs| {
+        simulate(options, target, body, inputs)
+    })
+}
+
+/// As [`run`] on `trn3`, of instructions the verifier refuses.
+pub fn run_refused(operands: &[&Operand], ops: &str) -> BTreeMap<String, Tensor> {
+    run_with(operands, ops, simulate_unverified)
+}
+
+fn run_with(
+    operands: &[&Operand],
+    ops: &str,
+    simulate: impl Fn(
+        Options,
+        &str,
+        &[(&str, Tensor)],
+    ) -> Result<BTreeMap<String, Tensor>, Box<bir_sim::Fault>>
+    + Sync,
+) -> BTreeMap<String, Tensor> {
     let inputs: Vec<(&str, Tensor)> = operands
         .iter()
         .map(|operand| (operand.name, operand.tensor.clone()))
@@ -265,7 +285,7 @@ pub fn run(target: &str, operands: &[&Operand], ops: &str) -> BTreeMap<String, T
             ..Options::default()
         };
         let body = body(operands, ops, placed);
-        simulate(options, target, &body, &inputs).unwrap_or_else(|f| panic!("{body}\n{f}"))
+        simulate(options, &body, &inputs).unwrap_or_else(|f| panic!("{body}\n{f}"))
     };
     let found = once(false, Lanes::best());
     std::thread::scope(|scope| {

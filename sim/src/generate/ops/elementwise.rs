@@ -377,7 +377,10 @@ pub(super) fn reciprocal(g: &mut Generator<'_>) {
 
 pub(super) fn exponential(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::Exponential);
-    let src = g.unary(&mut draft);
+    let (parts, elems) = g.shape();
+    let want = g.want(&draft, "src", parts, elems);
+    let dtypes: Vec<DType> = want.dtypes.iter().filter(|d| *d != DType::Tf32).collect();
+    let src = g.read_as(&mut draft, "src", want.of(&dtypes));
     if g.chance(2) {
         g.scalar(&mut draft, "max", src.parts);
     }

@@ -264,7 +264,8 @@ impl Generator<'_> {
     fn index_tile(&mut self, dtypes: DTypeSet, parts: u64, elems: u64, end: u64) -> Tile {
         let dtypes: Vec<DType> = dtypes.iter().collect();
         let dtype = self.pick(&dtypes);
-        let at = self.allocate(Space::Sbuf, dtype, parts, elems, &[]);
+        // Gathers want it to start where the tile does, at the first partition.
+        let at = self.allocate_at(None, Space::Sbuf, dtype, (parts, elems), &[]);
         let per_row = u64::from(end >= parts);
         let room = end - 1 - per_row * (parts - 1).min(end - 1);
         let per_column = u64::from(elems > 1 && room >= elems - 1);
@@ -349,6 +350,7 @@ mod tests {
         OpCode::While,
         OpCode::Br,
         OpCode::CondBr,
+        OpCode::Depset,
         OpCode::Return,
         OpCode::Yield,
         OpCode::Sendrecv,

@@ -197,7 +197,9 @@ pub(super) fn permute_implicit_reduce_add(g: &mut Generator<'_>) {
 }
 
 pub(super) fn tensor_gather(g: &mut Generator<'_>) {
-    let (parts, elems) = g.shape();
+    // Windows of more than 64 partitions start at the first, as the indices do.
+    let parts = g.pick(&[128, 100, 96]);
+    let elems = g.width(1);
     let mut draft = Draft::new(OpCode::TensorGather);
     let src = g.read(&mut draft, "src", parts, elems);
     let columns = g.width(1);
@@ -210,7 +212,9 @@ pub(super) fn tensor_gather(g: &mut Generator<'_>) {
 }
 
 pub(super) fn tensor_scatter(g: &mut Generator<'_>) {
-    let (parts, room) = g.shape();
+    // Windows of more than 64 partitions start at the first, as the indices do.
+    let parts = g.pick(&[128, 100, 96]);
+    let room = g.width(1);
     let mut draft = Draft::new(OpCode::TensorScatter);
     // Columns are named once each: the index ascends.
     let columns = g.between(1, room.min(16));
