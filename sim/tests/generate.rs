@@ -18,19 +18,10 @@ fn programs(default: u64) -> std::ops::Range<u64> {
 }
 
 fn config(seed: u64) -> Config {
-    let mut config = Config {
+    Config {
         seed,
         ..Config::default()
-    };
-    // The index answers for functions with branches, and does not know yet that some locations
-    // written in pieces are whole.
-    if seed.is_multiple_of(2) {
-        config.without.insert(Feature::Branch);
-    } else {
-        config.without.insert(Feature::LoopDefinition);
-        config.without.insert(Feature::PiecewiseDefinition);
     }
-    config
 }
 
 fn verified(ir: &Ir, what: &str) {

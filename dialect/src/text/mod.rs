@@ -4,7 +4,7 @@
 //! * `scan` finds where a statement ends and what its shape is; `cache` knows the recipes of shapes
 //!   and foretells the next one; `grammar` is the one pest grammar; `compile` makes a recipe from
 //!   pest's parse of a shape; `build` fills recipes from statements; `parser` drives all of them.
-//! * [`print`] and [`write`] print either form.
+//! * [`print()`] and [`write()`] print either form.
 //! * [`diag`] – findings as values.
 
 mod build;

@@ -70,9 +70,13 @@ impl Generator<'_> {
     /// A constant with random elements, or one element that stands for all.
     fn constant(&mut self, dtype: DType, parts: u64, elems: u64) -> usize {
         let count = if self.chance(4) { 1 } else { parts * elems };
-        let mut hex = String::with_capacity(2 + count as usize * 8);
-        for _ in 0..count {
-            let bits = self.number(dtype);
+        let mut elements: Vec<u64> = (0..count).map(|_| self.number(dtype)).collect();
+        // The text keeps one of equal elements, and so does what is read from it.
+        if elements.windows(2).all(|pair| pair[0] == pair[1]) {
+            elements.truncate(1);
+        }
+        let mut hex = String::with_capacity(elements.len() * 2 * dtype.size_bytes() as usize);
+        for bits in elements {
             for byte in &bits.to_le_bytes()[..dtype.size_bytes() as usize] {
                 let _ = write!(hex, "{byte:02X}");
             }

@@ -9,7 +9,7 @@
 //!
 //! * the result is interesting: it is the last candidate the test said yes to, or the input;
 //! * no candidate is tested twice; their order depends on the program alone;
-//! * every step makes the program smaller by [`measure`], so it ends.
+//! * every step makes the program smaller by `measure`, so it ends.
 
 mod access;
 mod attributes;

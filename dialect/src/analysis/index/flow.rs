@@ -12,6 +12,9 @@ pub const MAX_DEPTH: u32 = 16;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LoopId(pub u32);
 
+/// Behind all loops.
+pub(in crate::analysis) const NO_LOOP: LoopId = LoopId(u32::MAX);
+
 /// How a loop comes about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoopKind {
@@ -52,6 +55,9 @@ pub struct Segment {
     pub innermost: Option<LoopId>,
     /// Whether no branch decides over it, loops aside.
     pub unconditional: bool,
+    /// From which of the loops around it inward no branch decides over it: what such a loop has
+    /// run through, it has done in every iteration. Behind all loops where one does in the innermost.
+    pub since: LoopId,
     /// Whether it is unconditional and every loop around it makes a trip for certain.
     pub always: bool,
     preds: (u32, u32),
@@ -97,10 +103,16 @@ impl Flow {
             chain: self.chains,
             innermost,
             unconditional,
+            since: if unconditional { LoopId(0) } else { NO_LOOP },
             always,
             preds: (from, self.preds.len() as u32),
         });
         (self.segments.len() - 1) as u32
+    }
+
+    /// Says from which loop inward no branch decides over a segment.
+    pub(in crate::analysis) fn sure_from(&mut self, segment: u32, since: LoopId) {
+        self.segments[segment as usize].since = since;
     }
 
     /// Opens a loop whose body starts with the next segment.

@@ -41,7 +41,7 @@ pub(super) struct Parts<'a> {
     pub(super) extents: &'a [Extent],
     pub(super) atoms: &'a Atoms,
     /// For every loop the footprints written over all its trips, by index-moved writes that no
-    /// branch decides over; sorted.
+    /// branch in it decides over; sorted.
     pub(super) moved: &'a [(LoopId, u32)],
 }
 
@@ -51,11 +51,13 @@ pub(super) fn moved_writes(all: &Events, part: &Part, flow: &Flow) -> Vec<(LoopI
         let extent = &all.extents[event.extent as usize];
         if let Some(outermost) = extent.varies
             && event.effect.is_write()
-            && flow.segments[event.segment as usize].unconditional
         {
+            // Whether the loop itself runs is a matter of the paths that lead through it.
+            let since = flow.segments[event.segment as usize].since;
             let (from, to) = extent.partial;
-            moved.extend_from_slice(&all.partial[from as usize..to as usize]);
-            moved.push((outermost, extent.all));
+            let partial = all.partial[from as usize..to as usize].iter().copied();
+            let written = partial.chain([(outermost, extent.all)]);
+            moved.extend(written.filter(|entry| entry.0 >= since));
         }
     }
     moved.sort_unstable();

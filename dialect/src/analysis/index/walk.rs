@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use super::event::{Effect, Reads, Writes};
-use super::flow::{Flow, LoopId, LoopKind};
+use super::flow::{Flow, LoopId, LoopKind, NO_LOOP};
 use crate::analysis::access::LoopRange;
 use crate::bir::attrs::Accumulate;
 use crate::bir::ops::{Kind, OpCode, OpDef, Trait};
@@ -70,6 +70,8 @@ struct Frame {
     open: Vec<(LoopId, u32)>,
     exits: SmallVec<[u32; 2]>,
     unconditional: bool,
+    /// See [`Segment::since`](super::flow::Segment::since).
+    since: LoopId,
     innermost: Option<LoopId>,
     /// The loop this is the body of.
     body_of: Option<LoopId>,
@@ -125,6 +127,12 @@ impl Walker<'_> {
             cycles = find_cycles(ir, &blocks, &numbers);
         }
         let innermost = body_of.or_else(|| self.stack.last().and_then(|frame| frame.innermost));
+        let around = self.stack.last().map_or(LoopId(0), |frame| frame.since);
+        let since = match body_of {
+            _ if !single => NO_LOOP,
+            Some(id) if around == NO_LOOP => id,
+            _ => around,
+        };
         let mut incoming = vec![SmallVec::new(); blocks.len()];
         if let Some(entry) = incoming.first_mut() {
             entry.push(self.segment);
@@ -139,6 +147,7 @@ impl Walker<'_> {
             open: Vec::new(),
             exits: SmallVec::new(),
             unconditional: unconditional && single,
+            since,
             innermost,
             body_of,
         });
@@ -175,6 +184,7 @@ impl Walker<'_> {
                 && preds.first().copied() == previous
                 && self.ir.successors_of(frame.blocks[frame.at - 1]) == 1;
         self.segment = flow.segment(preds, frame.innermost, frame.unconditional, joined);
+        flow.sure_from(self.segment, frame.since);
     }
 
     fn run(&mut self) {
@@ -232,15 +242,16 @@ impl Walker<'_> {
         };
         self.walked.flow.close(id);
         self.walked.loop_orders[id.0 as usize].1 = self.walked.orders;
-        let (innermost, unconditional) = self
-            .stack
-            .last()
-            .map_or((None, true), |frame| (frame.innermost, frame.unconditional));
+        let (innermost, unconditional, since) =
+            self.stack.last().map_or((None, true, LoopId(0)), |frame| {
+                (frame.innermost, frame.unconditional, frame.since)
+            });
         let joined = exits.as_slice() == [self.segment];
         self.segment = self
             .walked
             .flow
             .segment(&exits, innermost, unconditional, joined);
+        self.walked.flow.sure_from(self.segment, since);
     }
 
     fn op(&mut self, op: Op) {
