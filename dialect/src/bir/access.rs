@@ -148,6 +148,12 @@ impl Access {
         Access::decode(ctx.annot_words(annot), mem.dtype)
     }
 
+    /// Whether loop indices move the access behind an annotation.
+    pub fn has_terms(ctx: &Context, annot: Annot) -> bool {
+        let head = ctx.annot_words(annot).first().copied().unwrap_or(0);
+        head >> 16 & 0xff != 0
+    }
+
     fn decode(words: &[u64], own: DType) -> Access {
         let head = words.first().copied().unwrap_or(0);
         let recast = (head & 0xff) as u8;

@@ -76,7 +76,11 @@ impl<'s> Builder<'_, 's> {
         let mut dict = dict;
         let mut order = order;
         let mut values = indices.values;
-        if values.len() > 1 || !recipe.index_names.is_empty() {
+        // One index that moves an access is in its place already; `0*%k` leaves no trace of its.
+        let moves = operands
+            .iter()
+            .any(|operand| Access::has_terms(&self.ir.ctx, operand.annot));
+        if values.len() > 1 || !recipe.index_names.is_empty() || !moves {
             let numbers = self.canonical_numbers(&values, operands, dict, order.as_deref());
             let identity = numbers.iter().enumerate().all(|(i, &n)| n == Some(i as u8));
             if !identity {
