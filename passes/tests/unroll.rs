@@ -162,7 +162,7 @@ fn write(stmts: &[Stmt], depth: usize, out: &mut String) {
                 *out += &match kind {
                     0 => format!("load %t <- %x[{affine}0 +: 128, :]\n"),
                     1 => format!(
-                        "tensor_scalar add %t[:, {affine}1 +: 64] <- %t[:, {affine}2 +: 64], 1.0 {{order = [{affine}0, 7]}}\n"
+                        "tensor_scalar add %t[:, {affine}1 +: 64] <- %u[:, {affine}2 +: 64], 1.0 {{order = [{affine}0, 7]}}\n"
                     ),
                     2 if depth > 0 => format!(
                         "matmult %p <- stationary %s[:, {affine}0 +: 128], moving %s {{accumulate = unless_first(%i{}), order = [{affine}5]}}\n",
@@ -176,7 +176,7 @@ fn write(stmts: &[Stmt], depth: usize, out: &mut String) {
 }
 
 fn program(stmts: &[Stmt]) -> String {
-    let mut text = "bir.module @m {\nbir.func @main {\n%x = alloc dram<512x128xf32> {kind = input}\n%y = alloc dram<512x128xf32> {kind = output}\n%t = alloc sbuf<128x128xf32>\n%s = alloc sbuf<128x256xbf16>\n%p = alloc psum<128x256xf32>\n".to_owned();
+    let mut text = "bir.module @m {\nbir.func @main {\n%x = alloc dram<512x128xf32> {kind = input}\n%y = alloc dram<512x128xf32> {kind = output}\n%t = alloc sbuf<128x128xf32>\n%u = alloc sbuf<128x128xf32>\n%s = alloc sbuf<128x256xbf16>\n%p = alloc psum<128x256xf32>\n".to_owned();
     write(stmts, 0, &mut text);
     text + "}\n}\n"
 }
