@@ -49,6 +49,8 @@ config.environment["PATH"] = os.pathsep.join([str(pathlib.Path(bir_opt).parent),
 
 config.substitutions += [
     ("%bir-opt", validating(bir_opt)),
+    # Whatever the mode: for what a test says of a command line without `--validate`.
+    ("%plain-bir-opt", str(bir_opt)),
     ("%bir-sim", str(pathlib.Path(bir_opt).with_name("bir-sim"))),
     ("%bir-gen", str(pathlib.Path(bir_opt).with_name("bir-gen"))),
     ("%bir-reduce", str(pathlib.Path(bir_opt).with_name("bir-reduce"))),

@@ -2,7 +2,7 @@
 
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::space::{Space, SpaceSet};
+use bir_dialect::bir::space::{DTypeSet, Space, SpaceSet};
 
 use super::Generator;
 use super::draft::{Draft, Tile};
@@ -35,7 +35,7 @@ impl Generator<'_> {
             parts,
             elems,
             spaces: SpaceSet::of(&[Space::Sbuf]),
-            dtypes: bir_dialect::bir::space::DTypeSet::of(&[DType::F32, DType::Bf16]),
+            dtypes: DTypeSet::of(&[DType::F32, DType::Bf16]),
             aligned: true,
         })
     }
@@ -223,7 +223,7 @@ impl Generator<'_> {
                     parts: 128,
                     elems,
                     spaces: SpaceSet::of(&[Space::Sbuf]),
-                    dtypes: bir_dialect::bir::space::DTypeSet::of(&[DType::Bf16]),
+                    dtypes: DTypeSet::of(&[DType::Bf16]),
                     aligned: true,
                 })
             })

@@ -1,5 +1,6 @@
 //! Collectives, in groups of one rank.
 
+use bir_dialect::bir::access::Pair;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::space::Space;
@@ -129,9 +130,7 @@ impl Generator<'_> {
             part.defines = false;
             part.access.offset = column as i64;
             part.access.pairs.clear();
-            part.access
-                .pairs
-                .push(bir_dialect::bir::access::Pair { step: 1, count: 1 });
+            part.access.pairs.push(Pair { step: 1, count: 1 });
             part.elems = 1;
             self.fill_with(part, value);
         }

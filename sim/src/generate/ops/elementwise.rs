@@ -1,5 +1,6 @@
 //! Elementwise arithmetic.
 
+use bir_dialect::bir::attrs::number;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::{ACTIVATION_FUNCS, INTS, OpCode};
 use bir_dialect::bir::space::{Engine, Target};
@@ -15,7 +16,7 @@ fn function(g: &mut Generator<'_>, draft: &mut Draft) -> &'static str {
     if func == "prelu" && g.chance(2) {
         let name = g.ir.ctx.str("alpha");
         let bits = g.plain_number();
-        let attr = bir_dialect::bir::attrs::number(&mut g.ir.ctx, DType::F32, bits);
+        let attr = number(&mut g.ir.ctx, DType::F32, bits);
         draft.attr(name, attr);
     }
     func

@@ -291,8 +291,8 @@ impl Generator<'_> {
         }
     }
 
-    /// A row reduction written to a tile of one column, with a command that starts afresh; then,
-    /// now and then, the same instruction once more, going on from there.
+    /// Now and then another instruction on the tiles of the one before, which has reset an engine's
+    /// accumulator: it goes on from there.
     fn again_accumulating(&mut self, first: impl Fn(&mut Self, &mut Draft), code: OpCode) {
         if self.uses(Feature::Accumulator, 3) {
             let mut draft = Draft::new(code);
