@@ -272,6 +272,8 @@ pub fn render<'d>(
     };
     let handler = GraphicalReportHandler::new_themed(theme)
         .with_width(100)
+        // A log is searched for phrases: where a line breaks must not depend on the length of a path in it.
+        .with_wrap_lines(style == ReportStyle::Color)
         .with_context_lines(1)
         .with_links(false);
     for diagnostic in diagnostics {
