@@ -444,3 +444,29 @@ fn insert_place(
         out.insert(key.into(), value.into());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_report_keeps_a_message_on_one_line() {
+        let path = "a/rather/long/folder/".repeat(3) + "of.npy";
+        let message =
+            format!("`{path}` has dtype `<f4`, expected `<i4` for i32, whatever the path");
+        assert!(message.len() > 100);
+        let report = |style| {
+            let file = SourceFile {
+                name: "k.bir",
+                text: "",
+            };
+            let diagnostic = Diagnostic::error(Place::None, message.as_str());
+            render(&crate::bir::program::new_ir(), file, [&diagnostic], style)
+        };
+        assert!(report(ReportStyle::Plain).contains(&message));
+        assert!(
+            !report(ReportStyle::Color).contains(&message),
+            "for a terminal it is wrapped"
+        );
+    }
+}
