@@ -70,9 +70,28 @@ pub enum Outcome {
 
 /// In-order streams: an engine, or a DMA queue.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Stream {
+pub enum Stream {
+    /// An engine.
     Engine(Engine),
+    /// A queue, by name; those without a name are one.
     Queue(Option<Str>),
+}
+
+impl Stream {
+    /// Where an instruction executes, in a module for `target`; `None` for structure.
+    pub fn of(ir: &Ir, op: Op, target: Target) -> Option<Stream> {
+        let view = OpView::new(ir, op);
+        let engines = view.def()?.engines?;
+        let engine = view
+            .engine_attr()
+            .unwrap_or_else(|| engines.default_on(target));
+        Some(match engine {
+            Engine::Dma => {
+                Stream::Queue(view.word("queue").and_then(|queue| ir.ctx.find_str(queue)))
+            }
+            engine => Stream::Engine(engine),
+        })
+    }
 }
 
 /// Engines that meet at a barrier.
@@ -160,7 +179,8 @@ fn used_by_other_cores(ir: &Ir, function: Op) -> HashSet<u32, Fixed> {
     found
 }
 
-fn sems(ir: &Ir, op: Op, name: Str) -> Option<SmallVec<[Sem; 2]>> {
+/// The waits or signals of an instruction, by the attribute's name; `None` where it has none.
+pub(in crate::analysis) fn sems(ir: &Ir, op: Op, name: Str) -> Option<SmallVec<[Sem; 2]>> {
     let attr = ir.ctx.dict_get(ir.dict(op), name)?;
     let sems = Sem::list(&ir.ctx, attr)?;
     Some(sems.into_iter().collect())
@@ -266,14 +286,7 @@ fn sync_of(ir: &Ir, op: Op, code: Option<OpCode>, target: Target) -> Option<Sync
     if waits.is_none() && signals.is_none() && clears.is_none() {
         return None;
     }
-    let engines = code?.def().engines?;
-    let engine = view
-        .engine_attr()
-        .unwrap_or_else(|| engines.default_on(target));
-    let stream = match engine {
-        Engine::Dma => Stream::Queue(view.word("queue").and_then(|queue| ir.ctx.find_str(queue))),
-        engine => Stream::Engine(engine),
-    };
+    let stream = Stream::of(ir, op, target)?;
     Some(Sync {
         op,
         stream,

@@ -19,6 +19,7 @@
 //! * [`attach`], [`detach`], [`attached`] – edges as `deps` and `depset` in the program;
 //! * [`carried`] – what a loop carries from one iteration to a later one, with distances;
 //! * [`reduce`] – the transitive reduction;
+//! * [`erase`] – instructions go, and hand over what others owe to them and they to others;
 //! * [`Memory`] – the questions rewrites ask, kept up to date while instructions come and go.
 //!
 //! Exactness: straight code is exact. In a loop, accesses whose indices have equal coefficients
@@ -29,15 +30,18 @@
 
 mod build;
 mod carried;
+mod erase;
 mod graph;
 mod level;
 mod memory;
 mod ordered;
 mod reduce;
+mod semaphores;
 mod sets;
 mod text;
 
 pub use carried::{Carried, Distance, carried};
+pub use erase::{Erased, erase};
 pub use graph::{Edge, Graph, Kinds, Source};
 pub use memory::{LastWriter, Memory};
 pub use reduce::{Reduced, reduce};

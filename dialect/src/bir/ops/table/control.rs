@@ -67,6 +67,9 @@ macro_rules! control_section {
             /// event_semaphore {wait = [4 >= 36], signal = [6 += 1 @complete]}
             /// ```
             EventSemaphore = "event_semaphore": "wait and signal" {
+                attrs {
+                    queue = optional(Str).doc("DMA queue it stands in, where its engine is `dma`");
+                }
                 rules .engines(&[Sp, Act, Dve, Pe, Pool, Dma]).traits_of(&[Trait::Sync, Trait::MustKeep])
             }
 
