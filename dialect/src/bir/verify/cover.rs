@@ -140,7 +140,8 @@ pub(super) struct Cover {
     rows: i64,
     /// Bytes that are not defined yet.
     missing: i64,
-    /// Rows from the key on, up to the next key, with their columns; all rows are in one.
+    /// Rows from the key on, up to the next key, with their columns; all rows are in one. Empty
+    /// before the first bytes are defined: most locations are never looked at in part.
     bands: BTreeMap<i64, Runs>,
 }
 
@@ -156,7 +157,7 @@ impl Cover {
         Cover {
             rows,
             missing: rows.saturating_mul(width),
-            bands: BTreeMap::from([(0, Runs::new())]),
+            bands: BTreeMap::new(),
         }
     }
 
@@ -177,6 +178,9 @@ impl Cover {
 
     /// Defines a set of bytes.
     pub(super) fn add(&mut self, rect: &Rect) {
+        if self.bands.is_empty() {
+            self.bands.insert(0, Runs::new());
+        }
         for &(first, end) in &rect.rows {
             let (first, end) = (first.max(0), end.min(self.rows));
             if first >= end {
@@ -217,6 +221,10 @@ impl Cover {
 
     /// The first undefined bytes of a set, neighbouring rows with the same gap together.
     pub(super) fn gap(&self, rect: &Rect) -> Option<Gap> {
+        if self.bands.is_empty() {
+            let (&rows, &cols) = (rect.rows.first()?, rect.cols.first()?);
+            return Some(Gap { rows, cols });
+        }
         let mut found: Option<Gap> = None;
         for &(first, end) in &rect.rows {
             let start = self

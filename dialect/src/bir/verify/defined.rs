@@ -408,7 +408,9 @@ impl Definedness<'_> {
                 continue;
             }
             self.define(op, position, None);
-            self.remember(op, position, operand);
+            if self.locations[slot].cover.is_some() {
+                self.remember(op, position, operand);
+            }
         }
     }
 
@@ -441,6 +443,10 @@ impl Definedness<'_> {
             return;
         };
         if self.locations[slot].cover.is_none() {
+            return;
+        }
+        if operand.annot == Annot::UNIT {
+            self.locations[slot].cover = None;
             return;
         }
         let rects = self.rects(op, operand, slot, ended.is_some());

@@ -1,8 +1,6 @@
 //! The walk: every operation once, structure always, the instruction itself only where no equal
 //! one was found good before.
 
-use std::rc::Rc;
-
 use super::super::ops::{OpCode, OpDef, Syntax};
 use super::super::program::names;
 use super::super::space::Target;
@@ -10,7 +8,7 @@ use super::super::view::OpView;
 use super::defined::Slots;
 use super::dominance::Dominators;
 use super::facts::{FactCache, Facts};
-use super::operands::Resolved;
+use super::operands::ResolvedOps;
 use super::overlaps::Homes;
 use super::structure::Program;
 use super::{Level, OpContext, VerifyOptions};
@@ -65,7 +63,7 @@ pub(super) struct Verifier<'a> {
     /// Room for the facts of one instruction.
     fact_list: Vec<Option<Facts>>,
     pub(super) good_dicts: GoodDicts,
-    pub(super) resolved: Rc<[Resolved]>,
+    pub(super) resolved: ResolvedOps,
 }
 
 impl<'a> Verifier<'a> {
@@ -74,6 +72,7 @@ impl<'a> Verifier<'a> {
         options: VerifyOptions,
         diags: &'a mut Diagnostics,
     ) -> Verifier<'a> {
+        let slots = ir.op_rows().next_power_of_two().min(SLOTS);
         Verifier {
             ir,
             options,
@@ -92,12 +91,12 @@ impl<'a> Verifier<'a> {
             ],
             homes: Homes::default(),
             slots: Slots::default(),
-            facts: FactCache::new(),
-            good: GoodKeys::new(),
-            good_forms: GoodKeys::new(),
+            facts: FactCache::new(slots),
+            good: GoodKeys::new(slots),
+            good_forms: GoodKeys::new(slots),
             fact_list: Vec::new(),
-            good_dicts: GoodDicts::new(),
-            resolved: Resolved::table(&ir.ctx).into(),
+            good_dicts: GoodDicts::new(slots),
+            resolved: ResolvedOps::new(),
         }
     }
 
@@ -434,24 +433,26 @@ struct GoodKeys {
     slots: Vec<([u32; KEY_WORDS], u32)>,
 }
 
+/// The most slots a table of good keys has; a small file is not worth clearing them all.
 const SLOTS: usize = 1 << 10;
 
 impl GoodKeys {
-    fn new() -> GoodKeys {
+    fn new(slots: usize) -> GoodKeys {
         GoodKeys {
-            slots: vec![([0; KEY_WORDS], 0); SLOTS],
+            slots: vec![([0; KEY_WORDS], 0); slots],
         }
     }
 
     #[inline]
     fn contains(&self, key: &KeyPart<'_>) -> bool {
-        let (words, len) = &self.slots[key.hash as usize % SLOTS];
+        let (words, len) = &self.slots[key.hash as usize & (self.slots.len() - 1)];
         key.words
             .is_some_and(|key| words.get(..*len as usize) == Some(key))
     }
 
     fn insert(&mut self, key: &KeyPart<'_>) {
-        let (slot, len) = &mut self.slots[key.hash as usize % SLOTS];
+        let at = key.hash as usize & (self.slots.len() - 1);
+        let (slot, len) = &mut self.slots[at];
         if let Some(words) = key.words
             && let Some(slot) = slot.get_mut(..words.len())
         {
@@ -467,21 +468,22 @@ pub(super) struct GoodDicts {
 }
 
 impl GoodDicts {
-    fn new() -> GoodDicts {
+    fn new(slots: usize) -> GoodDicts {
         GoodDicts {
-            slots: vec![(NONE, NONE); SLOTS],
+            slots: vec![(NONE, NONE); slots],
         }
     }
 
-    fn slot(code: OpCode, dict: Dict) -> usize {
-        ((code as usize).wrapping_mul(0x9e37) ^ dict.index()) % SLOTS
+    fn slot(&self, code: OpCode, dict: Dict) -> usize {
+        ((code as usize).wrapping_mul(0x9e37) ^ dict.index()) & (self.slots.len() - 1)
     }
 
     pub(super) fn contains(&self, code: OpCode, dict: Dict) -> bool {
-        self.slots[Self::slot(code, dict)] == (code as u32, dict.index() as u32)
+        self.slots[self.slot(code, dict)] == (code as u32, dict.index() as u32)
     }
 
     pub(super) fn insert(&mut self, code: OpCode, dict: Dict) {
-        self.slots[Self::slot(code, dict)] = (code as u32, dict.index() as u32);
+        let slot = self.slot(code, dict);
+        self.slots[slot] = (code as u32, dict.index() as u32);
     }
 }

@@ -243,18 +243,17 @@ pub(super) struct FactCache {
     slots: Vec<Option<(Type, Annot, Option<Facts>)>>,
 }
 
-const SLOTS: usize = 1 << 10;
-
 impl FactCache {
-    pub(super) fn new() -> FactCache {
+    /// Of a power of two of slots.
+    pub(super) fn new(slots: usize) -> FactCache {
         FactCache {
-            slots: vec![None; SLOTS],
+            slots: vec![None; slots],
         }
     }
 
     /// The facts of an access to a value of type `ty`; `None` where that is no memory.
     pub(super) fn get(&mut self, ctx: &Context, ty: Type, annot: Annot) -> Option<Facts> {
-        let slot = (annot.index().wrapping_mul(31) ^ ty.index()) % SLOTS;
+        let slot = (annot.index().wrapping_mul(31) ^ ty.index()) & (self.slots.len() - 1);
         if let Some((known_ty, known_annot, facts)) = self.slots[slot]
             && known_ty == ty
             && known_annot == annot

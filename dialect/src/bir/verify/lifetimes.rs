@@ -4,6 +4,9 @@
 //! access; where a loop's body does not begin with overwriting the whole of it, its bytes may come
 //! from before or from the iteration before, so it lives through the whole loop.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
 use hashbrown::HashMap;
 
 use super::super::attrs::Placement;
@@ -109,35 +112,71 @@ impl Lifetimes {
     }
 
     /// Reports overlaps, in the order in which the later location comes to life; each location
-    /// with the first it meets, for a slot of thousands would have millions of pairs.
+    /// with one that it meets, for a slot of thousands would have millions of pairs.
     pub(super) fn check(&mut self, ir: &Ir, diags: &mut Diagnostics) {
         let mut order: Vec<(u32, u32, usize)> = self
             .placed
             .iter()
             .enumerate()
+            .filter(|(_, placed)| !placed.alias)
             .filter_map(|(slot, placed)| placed.live.map(|(from, to)| (from, to, slot)))
             .collect();
         order.sort_unstable();
-        let mut active: Vec<(u32, usize)> = Vec::new();
+        let mut active = Active::default();
+        let mut ends: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
         for (from, to, slot) in order {
             // Read and written by one instruction: the source ends where the result begins.
-            active.retain(|&(end, _)| end >= from);
-            let here = &self.placed[slot];
-            for &(end, other) in &active {
-                let there = &self.placed[other];
-                let share = end > from
-                    && here.space == there.space
-                    && meets(here.partitions, there.partitions)
-                    && meets(here.bytes, there.bytes)
-                    && !here.alias
-                    && !there.alias;
-                if share {
-                    diags.push(overlap(ir, here, there));
-                    break;
-                }
+            while let Some(&Reverse((end, other))) = ends.peek()
+                && end <= from
+            {
+                ends.pop();
+                active.remove(&self.placed[other], other);
             }
-            active.push((to, slot));
+            let here = &self.placed[slot];
+            if let Some(other) = active.meeting(here, &self.placed) {
+                diags.push(overlap(ir, here, &self.placed[other]));
+            }
+            active.insert(here, slot);
+            ends.push(Reverse((to, slot)));
         }
+    }
+}
+
+/// Live locations by space, power of two of their size, and first byte: of each size only those
+/// that start near a location can share bytes with it.
+#[derive(Default)]
+struct Active {
+    by_size: BTreeMap<(Space, u32), BTreeSet<(u64, usize)>>,
+}
+
+impl Active {
+    fn class(placed: &Placed) -> (Space, u32) {
+        let len = placed.bytes.1 - placed.bytes.0;
+        (placed.space, len.max(1).ilog2())
+    }
+
+    fn insert(&mut self, placed: &Placed, slot: usize) {
+        let starts = self.by_size.entry(Self::class(placed)).or_default();
+        starts.insert((placed.bytes.0, slot));
+    }
+
+    fn remove(&mut self, placed: &Placed, slot: usize) {
+        if let Some(starts) = self.by_size.get_mut(&Self::class(placed)) {
+            starts.remove(&(placed.bytes.0, slot));
+        }
+    }
+
+    /// A live location that shares bytes with `here`.
+    fn meeting(&self, here: &Placed, all: &[Placed]) -> Option<usize> {
+        let sizes = (here.space, 0)..=(here.space, u32::MAX);
+        self.by_size.range(sizes).find_map(|(&(_, size), starts)| {
+            let longest = 1u64.checked_shl(size + 1).unwrap_or(u64::MAX);
+            let from = here.bytes.0.saturating_sub(longest);
+            let near = starts.range((from, 0)..(here.bytes.1, 0));
+            near.map(|&(_, slot)| slot).find(|&slot| {
+                meets(here.partitions, all[slot].partitions) && meets(here.bytes, all[slot].bytes)
+            })
+        })
     }
 }
 

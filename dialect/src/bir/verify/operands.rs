@@ -1,5 +1,7 @@
 //! Operands by role: how many, of which kind, in which space, of which dtype, of equal shape.
 
+use std::rc::Rc;
+
 use smallvec::SmallVec;
 
 use super::super::attrs::number_bits;
@@ -113,10 +115,7 @@ impl Verifier<'_> {
                 None => {}
             }
         }
-        let table = std::rc::Rc::clone(&self.resolved);
-        let Some(resolved) = table.get(code as usize) else {
-            return false;
-        };
+        let resolved = self.resolved.of(&ir.ctx, code);
         for (role, entry) in def.operands.iter().enumerate() {
             let literal = resolved.literal(ir, op, role);
             self.check_presence(op, def, entry, counts[role], literal);
@@ -392,10 +391,7 @@ impl Verifier<'_> {
     pub(super) fn check_shapes(&mut self, op: Op, code: OpCode, facts: &[Option<Facts>]) {
         let ir = self.ir;
         let def = code.def();
-        let table = std::rc::Rc::clone(&self.resolved);
-        let Some(resolved) = table.get(code as usize) else {
-            return;
-        };
+        let resolved = self.resolved.of(&ir.ctx, code);
         let operands = ir.operands(op);
         let find = |role: u8| -> Option<(usize, Facts)> {
             let position = operands.iter().position(|operand| operand.role == role)?;
@@ -481,14 +477,28 @@ pub(super) struct Resolved {
     lanes_of: Option<u8>,
 }
 
-impl Resolved {
-    pub(super) fn table(ctx: &Context) -> Vec<Resolved> {
-        OpCode::ALL
-            .iter()
-            .map(|code| Resolved::of(ctx, code.def()))
-            .collect()
+/// What is resolved so far: a file uses few of the ops.
+pub(super) struct ResolvedOps {
+    by_code: Vec<Option<Rc<Resolved>>>,
+}
+
+impl ResolvedOps {
+    pub(super) fn new() -> ResolvedOps {
+        ResolvedOps {
+            by_code: vec![None; OpCode::ALL.len()],
+        }
     }
 
+    fn of(&mut self, ctx: &Context, code: OpCode) -> Rc<Resolved> {
+        match self.by_code.get_mut(code as usize) {
+            Some(Some(known)) => Rc::clone(known),
+            Some(empty) => Rc::clone(empty.insert(Rc::new(Resolved::of(ctx, code.def())))),
+            None => Rc::new(Resolved::of(ctx, code.def())),
+        }
+    }
+}
+
+impl Resolved {
     fn of(ctx: &Context, def: &'static OpDef) -> Resolved {
         let roles = |names: &[&str]| -> SmallVec<[u8; 4]> {
             names

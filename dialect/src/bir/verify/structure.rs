@@ -176,15 +176,17 @@ impl Verifier<'_> {
             return;
         };
         let (owner, around, first) = (frame.owner, frame.code, frame.first_instruction);
-        let name = ir
-            .result(op)
-            .map_or_else(String::new, |value| value_text(ir, value));
+        let name = || {
+            ir.result(op)
+                .map_or_else(String::new, |value| value_text(ir, value))
+        };
         match around {
             Some(OpCode::Func) => {
                 let in_entry = frame.region.and_then(|region| ir.entry(region)) == frame.block;
                 if let Some(first) = first.filter(|_| in_entry) {
                     let message = format!(
-                        "location {name} stands behind the first instruction of its function"
+                        "location {} stands behind the first instruction of its function",
+                        name()
                     );
                     let first = (
                         Place::Op(first, Part::Whole),
@@ -196,8 +198,10 @@ impl Verifier<'_> {
                             .maybe_help(Some("move it before the first instruction".to_owned())),
                     );
                 } else if !in_entry {
-                    let message =
-                        format!("location {name} stands in a later block of its function");
+                    let message = format!(
+                        "location {} stands in a later block of its function",
+                        name()
+                    );
                     let help = "move it to the start of the function".to_owned();
                     self.error(op, Part::Whole, message, Some(help));
                 }
@@ -207,14 +211,14 @@ impl Verifier<'_> {
                     || "the function".to_owned(),
                     |op| format!("function {}", symbol_text(ir, op)),
                 );
-                let message = format!("location {name} is declared inside a loop");
+                let message = format!("location {} is declared inside a loop", name());
                 let help = format!("move it to the start of {function}");
                 self.error(op, Part::Whole, message, Some(help));
             }
             _ => self.error(
                 op,
                 Part::Whole,
-                format!("location {name} stands outside a function"),
+                format!("location {} stands outside a function", name()),
                 None,
             ),
         }

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Printer, push_int};
+use super::{Printer, push_int, push_magnitude};
 use crate::bir::access::{Access, Pair, Target, view_dims};
 use crate::bir::types::MemType;
 use crate::ir::{Annot, Type, Value};
@@ -187,9 +187,11 @@ impl Printer<'_> {
             } else {
                 self.out.push_str(if coef < 0 { " - " } else { " + " });
             }
-            let magnitude = if first { coef } else { coef.wrapping_abs() };
-            if magnitude != 1 && magnitude != -1 {
-                push_int(&mut self.out, magnitude);
+            if coef.unsigned_abs() != 1 {
+                match first {
+                    true => push_int(&mut self.out, coef),
+                    false => push_magnitude(&mut self.out, coef.unsigned_abs()),
+                }
                 self.out.push('*');
             }
             match indices {
@@ -212,7 +214,7 @@ impl Printer<'_> {
             push_int(&mut self.out, constant);
         } else if constant != 0 {
             self.out.push_str(if constant < 0 { " - " } else { " + " });
-            push_int(&mut self.out, constant.wrapping_abs());
+            push_magnitude(&mut self.out, constant.unsigned_abs());
         }
     }
 }

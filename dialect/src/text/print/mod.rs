@@ -100,7 +100,11 @@ fn push_int(out: &mut String, value: i64) {
     if value < 0 {
         out.push('-');
     }
-    let mut rest = value.unsigned_abs();
+    push_magnitude(out, value.unsigned_abs());
+}
+
+/// As [`push_int`], for what has its sign elsewhere.
+fn push_magnitude(out: &mut String, mut rest: u64) {
     let mut pairs = [0u8; 10];
     let mut count = 0;
     while rest >= 100 {
