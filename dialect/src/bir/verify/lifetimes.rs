@@ -201,3 +201,54 @@ fn overlap(ir: &Ir, here: &Placed, there: &Placed) -> Diagnostic {
         format!("{other} is placed here"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_meets_another_exactly_where_brute_force_says_so() {
+        let mut state = 11u64;
+        let mut next = |bound: u64| {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 33) % bound
+        };
+        for _ in 0..200 {
+            let mut all: Vec<Placed> = Vec::new();
+            let mut active = Active::default();
+            let mut live: Vec<usize> = Vec::new();
+            for slot in 0..40usize {
+                let (partition, byte) = (next(4) * 32, next(64));
+                let longest = [1, 4, 40][next(3) as usize];
+                let len = next(longest + 1);
+                all.push(Placed {
+                    value: Value(slot as u32),
+                    alloc: Op(slot as u32),
+                    space: [Space::Sbuf, Space::Psum][next(2) as usize],
+                    partitions: (partition, partition + 32 * (1 + next(2))),
+                    bytes: (byte, byte + len),
+                    live: None,
+                    alias: false,
+                });
+                let here = &all[slot];
+                let meets_one = |other: &usize| {
+                    let there = &all[*other];
+                    here.space == there.space
+                        && meets(here.partitions, there.partitions)
+                        && meets(here.bytes, there.bytes)
+                };
+                let found = active.meeting(here, &all);
+                assert_eq!(found.is_some(), live.iter().any(meets_one));
+                assert!(found.is_none_or(|other| live.contains(&other) && meets_one(&other)));
+                active.insert(here, slot);
+                live.push(slot);
+                if next(3) == 0 {
+                    let gone = live.swap_remove(next(live.len() as u64) as usize);
+                    active.remove(&all[gone], gone);
+                }
+            }
+        }
+    }
+}
