@@ -467,6 +467,37 @@ fn semaphores_stand_still_in_their_engine() {
 }
 
 #[test]
+fn hidden_state_orders_who_writes_takes_or_spoils_it() {
+    let head = "
+        %x = alloc sbuf<4x8xf32>
+        %m = alloc sbuf<4x8xf32>
+        %r = alloc sbuf<4x1xf32>
+        %d = alloc sbuf<4x8xf32>
+        %e = alloc sbuf<4x8xf32>
+        %f = alloc sbuf<4x8xf32>\n";
+    // Idle selections may leave anything in the accumulator that the others go on with.
+    let accumulator = "
+        tensor_scalar_reduce add %d, reduce max reset %r <- %x, 0.5
+        tensor_scalar_reduce add %e, reduce max accumulate %r <- %x, 0.5
+        select_reduce %f <- %m, %x, 0.0
+        tensor_scalar_reduce add %d, reduce max reset %r <- %x, 0.5";
+    let found = ordered(&format!("{head}{accumulator}"));
+    assert_eq!(found, [(0, 1), (1, 2), (2, 3)]);
+    // Cached scalars are taken by whoever reads the cache, in any order.
+    let cache = "
+        tensor_scalar_cache multiply add %d <- %x, 2.0, 1.0 {cache_write}
+        tensor_scalar_cache multiply add %e <- %x {cache_read}
+        tensor_scalar_cache multiply add %f <- %x {cache_read}
+        tensor_scalar_cache multiply add %d <- %x, 3.0, 1.0
+        tensor_scalar_cache multiply add %d <- %x, 2.0, 1.0 {cache_write}";
+    let found = ordered(&format!("{head}{cache}"));
+    assert_eq!(found, [(0, 1), (0, 2), (1, 4), (2, 4)]);
+    // Activations that accumulate nothing leave the activation engine's accumulator alone.
+    let activations = "activation exp %d <- %x\nactivation exp %e <- %x";
+    assert_eq!(ordered(&format!("{head}{activations}")), []);
+}
+
+#[test]
 fn loops_that_keep_their_order_do() {
     let body = "
         loop %i = 0 to 4 {no_reorder} {

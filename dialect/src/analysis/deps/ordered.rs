@@ -6,14 +6,16 @@
 //!   instructions before, and all behind;
 //! * an instruction with `wait` or `signal`, and every [`Sync`](Trait::Sync) one – all of its
 //!   engine before and behind: the engine's stream is what the semaphore protects;
-//! * hidden state (accumulators, random state, the activation table) – per engine, a writer behind
-//!   all users since the last writer, a reader behind the last writer;
+//! * hidden state (accumulators, random state, cached scalars) – per engine, who writes or spoils it
+//!   behind all users since the last such, who reads it behind the last such;
 //! * what somebody outside sees, and collectives – one behind the other;
 //! * a loop with `no_reorder` – its instructions one behind the other.
 
 use super::build::Builder;
 use super::graph::{Edge, Source};
-use crate::bir::ops::{OpCode, OpDef, Syntax, Trait, writes_hidden_state};
+use crate::bir::ops::{
+    OpCode, Syntax, Trait, clobbers_hidden_state, reads_hidden_state, writes_hidden_state,
+};
 use crate::bir::program::{DepKind, target_of};
 use crate::bir::space::Engine;
 use crate::bir::view::OpView;
@@ -126,9 +128,9 @@ pub(super) fn edges(ir: &Ir, ops: &[Op], builder: &mut Builder) {
         if has_barrier {
             state.all.use_(at, builder);
         }
-        if writes_hidden_state(ir, op) {
+        if writes_hidden_state(ir, op) || clobbers_hidden_state(ir, op) {
             State::of(&mut state.hidden, engine).close(at, builder);
-        } else if reads_hidden_state(def, code) {
+        } else if reads_hidden_state(ir, op) {
             State::of(&mut state.hidden, engine).use_(at, builder);
         }
         if def.has(Trait::Observable) || def.has(Trait::Collective) {
@@ -170,15 +172,6 @@ fn meets(ir: &Ir, op: Op) -> Meets {
         _ if ir.attr(op, "wait").is_some() || ir.attr(op, "signal").is_some() => Meets::Engine,
         _ => Meets::Nobody,
     }
-}
-
-/// Whether an instruction that writes no hidden state uses some.
-fn reads_hidden_state(def: &OpDef, code: OpCode) -> bool {
-    def.has(Trait::HiddenState)
-        && matches!(
-            code,
-            OpCode::ReadActivationAccumulator | OpCode::RandGetState
-        )
 }
 
 /// Chains the instructions of loops that keep their order.

@@ -1,7 +1,8 @@
-//! Which instructions write state that is no operand: accumulators, caches, random state.
+//! Which instructions write or read state that is no operand: accumulators, caches, random state.
 
-use super::def::{Kind, Trait};
+use super::def::{Engines, Kind, Trait};
 use super::table::OpCode;
+use crate::bir::space::{Engine, Target};
 use crate::bir::view::OpView;
 use crate::ir::{Ir, Op};
 
@@ -39,5 +40,29 @@ pub fn writes_hidden_state(ir: &Ir, op: Op) -> bool {
                 cmd != "idle" || asked
             }
         },
+    }
+}
+
+/// Whether an instruction that writes no hidden state leaves it undefined: on the vector engine, one
+/// that could accumulate and is `idle` (isa-facts §7.3). Nobody misses it, but it does not move in
+/// between those that do accumulate.
+pub fn clobbers_hidden_state(ir: &Ir, op: Op) -> bool {
+    let Some(def) = OpCode::of(ir, op).map(OpCode::def) else {
+        return false;
+    };
+    let on_vector = |engines: Engines| engines.default_on(Target::Trn3) == Engine::Dve;
+    def.has(Trait::HiddenState)
+        && def.attr("reduce_cmd").is_some()
+        && def.engines.is_some_and(on_vector)
+        && !writes_hidden_state(ir, op)
+}
+
+/// Whether an instruction that writes no hidden state takes some, so that it stays behind who wrote
+/// it.
+pub fn reads_hidden_state(ir: &Ir, op: Op) -> bool {
+    match OpCode::of(ir, op) {
+        Some(OpCode::ReadActivationAccumulator | OpCode::RandGetState) => true,
+        Some(OpCode::TensorScalarCache) => OpView::new(ir, op).flag("cache_read"),
+        _ => false,
     }
 }

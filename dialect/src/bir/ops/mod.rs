@@ -13,6 +13,6 @@ pub use def::{
     Syntax, Trait,
 };
 pub use enums::{ACTIVATION_FUNCS, COMPARE_OPS, LOCATION_KINDS, REDUCE_CMDS};
-pub use hidden::writes_hidden_state;
+pub use hidden::{clobbers_hidden_state, reads_hidden_state, writes_hidden_state};
 pub use manual::{ManualFormat, manual};
 pub use table::{COMMON_ATTRS, OPS, OpCode, views};
