@@ -175,6 +175,11 @@ pub fn run_alone(
     ir: &mut Ir,
     diags: &mut Diagnostics,
 ) -> Changed {
+    run_boxed(Box::new(pass), ir, diags)
+}
+
+/// [`run_alone`] for a pass whose type is not known.
+pub fn run_boxed(pass: Box<dyn crate::Pass>, ir: &mut Ir, diags: &mut Diagnostics) -> Changed {
     struct Watch(std::rc::Rc<std::cell::Cell<bool>>);
     impl Instrument for Watch {
         fn after_pass(
@@ -191,7 +196,7 @@ pub fn run_alone(
     }
     let changed = std::rc::Rc::new(std::cell::Cell::new(false));
     let mut pipeline = Pipeline::default();
-    pipeline.push(Box::new(pass));
+    pipeline.push(pass);
     let mut manager = Manager::new(Limits::default());
     manager.watch(Watch(changed.clone()));
     manager.run(&pipeline, ir, &mut String::new(), diags);

@@ -4,7 +4,9 @@ use crate::options::same_name;
 use crate::pass::Pass;
 use crate::{
     AntiDependencyAnalyzer, BuildFdeps, CanonicalizeNames, DepReduction, EraseFlowDependencies,
-    OrderConstraints, PrintMemoryMap, PrintStats, Unroll, Verifier, test_passes as test,
+    InstructionReorder, LocalizeSharedMemory, NonSsaLegalization, OrderConstraints, PrintMemoryMap,
+    PrintStats, RemoveRedundantLoads, RemoveRedundantMemsets, Unroll, Verifier,
+    test_passes as test,
 };
 
 /// Makes a pass with its defaults.
@@ -21,9 +23,14 @@ static PASSES: &[(&str, Make)] = &[
     ("canonicalize_names", make::<CanonicalizeNames>),
     ("dep_reduction", make::<DepReduction>),
     ("erase_flow_dependencies", make::<EraseFlowDependencies>),
+    ("instruction_reorder", make::<InstructionReorder>),
+    ("localize_shared_memory", make::<LocalizeSharedMemory>),
+    ("non_ssa_legalization", make::<NonSsaLegalization>),
     ("order_constraints", make::<OrderConstraints>),
     ("print_memory_map", make::<PrintMemoryMap>),
     ("print_stats", make::<PrintStats>),
+    ("remove_redundant_loads", make::<RemoveRedundantLoads>),
+    ("remove_redundant_memsets", make::<RemoveRedundantMemsets>),
     ("unroll", make::<Unroll>),
     ("verifier", make::<Verifier>),
 ];

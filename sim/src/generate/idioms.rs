@@ -146,7 +146,7 @@ impl Generator<'_> {
         self.emit(draft);
     }
 
-    /// A tile filled twice with one number; now and then something is written in between.
+    /// A tile filled twice with one number; now and then something is written in between, or read.
     fn fill_twice(&mut self) {
         self.counts.feature(Feature::RedundantMemset);
         let from = self.float_tile();
@@ -157,8 +157,15 @@ impl Generator<'_> {
             defines: false,
             ..to
         };
-        if self.chance(3) {
-            self.copy_to(&from, to.clone());
+        match self.random.below(3) {
+            0 => {
+                self.copy_to(&from, to.clone());
+            }
+            1 => {
+                let read = self.like(&to);
+                self.copy_to(&to, read);
+            }
+            _ => {}
         }
         self.fill_with(to, bits);
     }

@@ -66,6 +66,10 @@ enum Key {
 
 impl Collected {
     pub(in crate::analysis) fn new(ir: &Ir, func: Op, frames: Frames, limit: usize) -> Collected {
+        Collected::of(ir, walk(ir, func), frames, limit)
+    }
+
+    pub(super) fn of(ir: &Ir, walked: Walked, frames: Frames, limit: usize) -> Collected {
         let Walked {
             flow,
             allocs,
@@ -74,7 +78,7 @@ impl Collected {
             loop_orders,
             orders,
             ops,
-        } = walk(ir, func);
+        } = walked;
         let mut locations = locate(ir, &allocs);
         let (wholes, partners) = group(ir, &mut locations, frames);
         // Touches by storage, in program order.

@@ -62,6 +62,10 @@ const GAP_ROWS: usize = 1 << 12;
 impl FunctionIndex {
     /// Indexes a function.
     pub fn build(ir: &Ir, func: Op, frames: Frames) -> FunctionIndex {
+        FunctionIndex::of(Collected::new(ir, func, frames, RANGE_LIMIT))
+    }
+
+    pub(super) fn of(collected: Collected) -> FunctionIndex {
         let Collected {
             flow,
             locations,
@@ -72,7 +76,7 @@ impl FunctionIndex {
             loop_orders,
             orders,
             ..
-        } = Collected::new(ir, func, frames, RANGE_LIMIT);
+        } = collected;
         let mut first_touch = vec![None; locations.len()];
         for (at, touch) in (0u32..).zip(&touches) {
             first_touch[touch.location as usize].get_or_insert(at);

@@ -3,7 +3,7 @@
 //! [`FunctionIndex`] answers for a function; it walks it once, groups accesses by the bytes they
 //! are in, and makes one [`StorageIndex`] per group, all in one [`Arena`]. [`StorageIndex`] works on
 //! plain events over the bytes of one storage; [`Flow`] is the control flow between them. [`Live`] has the stretches
-//! locations are in use. Results depend on program order only, never on hashing.
+//! locations are in use. [`Touches`] is who touches what, for those who need an index of few locations or none. Results depend on program order only, never on hashing.
 
 pub(in crate::analysis) mod atoms;
 pub(in crate::analysis) mod collect;
@@ -16,9 +16,11 @@ mod locate;
 mod pass;
 mod prints;
 pub(in crate::analysis) mod storage;
+mod touches;
 pub(in crate::analysis) mod tree;
 mod uses;
 pub(in crate::analysis) mod walk;
+mod webs;
 
 pub use atoms::{Gap, RANGE_LIMIT};
 pub use event::{Effect, Event, Extent, Initial, Reads, Storage, Writes};
@@ -27,6 +29,8 @@ pub use function::{FunctionIndex, Undefined, Unwritten};
 pub use live::{Interval, Live, Overlap, Peak};
 pub use locate::{Frames, Location};
 pub use storage::{Arena, Reaching, StorageIndex, Uncovered};
+pub use touches::Touches;
 pub use tree::Origin;
 pub use uses::Uses;
 pub use walk::Touch;
+pub use webs::Web;

@@ -1,0 +1,323 @@
+//! `instruction_reorder`: the order upstream asked for becomes the order of the program.
+//!
+//! Instructions with an `order` between two without one are a run. A run is sorted by its vectors,
+//! element by element, a shorter one before what it begins; equal ones keep their places. Of an
+//! element only the constant counts: terms in loop indices are the same in one iteration.
+//!
+//! Invariants: an instruction without `order` does not move, and nothing moves past it; a loop moves
+//! as one, and its body is a block of its own; an order that breaks the program changes nothing.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use bir_dialect::analysis::deps::attached;
+use bir_dialect::analysis::index::{Frames, FunctionIndex, Undefined};
+use bir_dialect::bir::ops::OpCode;
+use bir_dialect::bir::program::{COL_DEPS, COL_ORDER, names};
+use bir_dialect::bir::verify::value_text;
+use bir_dialect::ir::{Block, Cursor, Def, Ir, Op};
+use bir_dialect::text::diag::{Diagnostic, Part, Place};
+
+use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic, symbol_text};
+use crate::pass_options;
+
+pass_options! {
+    /// Sorts instructions by their `order`, between those that have none.
+    ///
+    /// The vectors are compared element by element by their constant terms, a shorter one first;
+    /// instructions with equal vectors keep their places. Whoever gave the order has looked at
+    /// dependences; nothing is checked but that registers and bytes are still defined where they are
+    /// read, and that stated dependences still lead upwards. If not, the report says by whose `order`, and the pass fails.
+    pub struct InstructionReorder {}
+}
+
+const RUNS: Statistic = Statistic {
+    name: "runs",
+    doc: "stretches of two and more instructions that have an order",
+};
+const SORTED: Statistic = Statistic {
+    name: "runs-sorted",
+    doc: "of these, those that stood in another order",
+};
+const MOVED: Statistic = Statistic {
+    name: "instructions-moved",
+    doc: "instructions that stand elsewhere in their run",
+};
+
+impl Pass for InstructionReorder {
+    fn name(&self) -> &'static str {
+        "instruction_reorder"
+    }
+
+    fn anchor(&self) -> Anchor {
+        Anchor::Func
+    }
+
+    fn statistics(&self) -> &'static [Statistic] {
+        &[RUNS, SORTED, MOVED]
+    }
+
+    fn run(&self, ir: &mut Ir, on: &[Op], cx: &mut PassContext<'_>) -> Changed {
+        let found = cx.each(ir, on, runs);
+        let mut changed = false;
+        for (found, &func) in found.into_iter().zip(on) {
+            cx.matched(found.ordered);
+            cx.count(&RUNS, found.runs);
+            if found.unsorted.is_empty() {
+                continue;
+            }
+            let what = || format!("order of {}", symbol_text(ir, func));
+            if !cx.may_rewrite(&what) {
+                break;
+            }
+            let before = undefined(ir, func);
+            found
+                .unsorted
+                .iter()
+                .for_each(|run| run.place(ir, &run.after));
+            let broken = broken(ir, func, &found.unsorted, &before);
+            if !broken.is_empty() {
+                found
+                    .unsorted
+                    .iter()
+                    .for_each(|run| run.place(ir, &run.before));
+                broken.into_iter().for_each(|finding| cx.report(finding));
+                continue;
+            }
+            changed = true;
+            cx.count(&SORTED, found.unsorted.len() as u64);
+            cx.count(&MOVED, found.unsorted.iter().map(Run::moved).sum());
+        }
+        Changed::from_bool(changed)
+    }
+}
+
+/// Instructions that follow one another, in the order they have and the one they are to have.
+struct Run {
+    /// What stands before the first of them.
+    start: Cursor,
+    before: Vec<Op>,
+    after: Vec<Op>,
+}
+
+impl Run {
+    fn place(&self, ir: &mut Ir, order: &[Op]) {
+        order.iter().for_each(|&op| ir.detach(op));
+        let mut at = self.start;
+        for &op in order {
+            ir.place(op, at);
+            at = Cursor::After(op);
+        }
+    }
+
+    fn moved(&self) -> u64 {
+        let pairs = self.before.iter().zip(&self.after);
+        pairs.filter(|(before, after)| before != after).count() as u64
+    }
+}
+
+#[derive(Default)]
+struct Runs {
+    /// Instructions with an order, and runs of two and more of them.
+    ordered: u64,
+    runs: u64,
+    unsorted: Vec<Run>,
+}
+
+fn runs(ir: &Ir, func: Op) -> Runs {
+    let mut found = Runs::default();
+    let inside = ir.walk_op(func).flat_map(|op| ir.regions(op).iter());
+    let blocks: Vec<Block> = inside.flat_map(|&region| ir.blocks(region)).collect();
+    let mut run: Vec<Op> = Vec::new();
+    for block in blocks {
+        let mut start = Cursor::Start(block);
+        for op in ir.block_ops(block) {
+            // What ends a block stays there.
+            if ir.words_cell(COL_ORDER, op).is_some() && !ir.traits(op).terminator {
+                run.push(op);
+                continue;
+            }
+            found.flush(ir, &mut run, start);
+            start = Cursor::After(op);
+        }
+        found.flush(ir, &mut run, start);
+    }
+    found
+}
+
+impl Runs {
+    fn flush(&mut self, ir: &Ir, run: &mut Vec<Op>, start: Cursor) {
+        self.ordered += run.len() as u64;
+        self.runs += u64::from(run.len() > 1);
+        if !run.is_sorted_by(|&a, &b| compare(ir, a, b) != Ordering::Greater) {
+            let mut after = run.clone();
+            after.sort_by(|&a, &b| compare(ir, a, b));
+            self.unsorted.push(Run {
+                start,
+                before: std::mem::take(run),
+                after,
+            });
+        }
+        run.clear();
+    }
+}
+
+/// Compares the constants of two orders, without taking them apart.
+fn compare(ir: &Ir, a: Op, b: Op) -> Ordering {
+    let mut a = ir.words_cell(COL_ORDER, a).unwrap_or_default();
+    let mut b = ir.words_cell(COL_ORDER, b).unwrap_or_default();
+    loop {
+        let (one, two) = match (a, b) {
+            ([terms, constant, rest @ ..], [others, other, last @ ..]) => {
+                a = rest.get(2 * *terms as usize..).unwrap_or_default();
+                b = last.get(2 * *others as usize..).unwrap_or_default();
+                (*constant as i64, *other as i64)
+            }
+            _ => return a.len().cmp(&b.len()),
+        };
+        match one.cmp(&two) {
+            Ordering::Equal => {}
+            unequal => return unequal,
+        }
+    }
+}
+
+fn undefined(ir: &Ir, func: Op) -> Vec<Undefined> {
+    FunctionIndex::build(ir, func, Frames::Locations).undefined_reads()
+}
+
+/// What the new order breaks: registers and bytes read before they are defined.
+fn broken(ir: &Ir, func: Op, runs: &[Run], before: &[Undefined]) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    // Where each instruction of a run stood, and in which one.
+    let stood: HashMap<Op, (usize, usize)> = runs
+        .iter()
+        .enumerate()
+        .flat_map(|(number, run)| {
+            let ops = run.before.iter().enumerate();
+            ops.map(move |(at, &op)| (op, (number, at)))
+        })
+        .collect();
+    for run in runs {
+        for &op in &run.after {
+            // What a loop reads counts as read by the loop.
+            for inner in ir.walk_op(op) {
+                registers(ir, op, inner, &stood, &mut found);
+            }
+        }
+    }
+    stated(ir, func, &stood, &mut found);
+    let known = |new: &Undefined| {
+        let same = |old: &&Undefined| old.operand == new.operand;
+        before
+            .iter()
+            .find(same)
+            .is_some_and(|old| old.gaps == new.gaps)
+    };
+    for new in undefined(ir, func).iter().filter(|&new| !known(new)) {
+        let by = cause(ir, new.op, &stood).map_or_else(
+            || "of instructions around it".to_owned(),
+            |op| format!("of {}", instruction(ir, op)),
+        );
+        let operand = ir.operand_ids(new.op).position(|id| id == new.operand);
+        let part = operand.map_or(Part::Whole, Part::Operand);
+        let gaps: Vec<String> = new.gaps.iter().take(4).map(gap_text).collect();
+        let message = format!(
+            "{} is read before it is written, by the `order` {by}",
+            value_text(ir, new.value)
+        );
+        found.push(
+            Diagnostic::error(Place::Op(new.op, part), message)
+                .note(format!("unwritten are {}", gaps.join(", ")))
+                .help("orders must follow the dependences; without `order`, an instruction stays where it is"),
+        );
+    }
+    found
+}
+
+fn gap_text(gap: &bir_dialect::analysis::index::Gap) -> String {
+    format!(
+        "partitions {}:{}, bytes {}:{}",
+        gap.partitions.0, gap.partitions.1, gap.bytes.0, gap.bytes.1
+    )
+}
+
+/// Reports the registers an instruction reads before they are defined; `top` is what was moved.
+fn registers(
+    ir: &Ir,
+    top: Op,
+    op: Op,
+    stood: &HashMap<Op, (usize, usize)>,
+    found: &mut Vec<Diagnostic>,
+) {
+    for (at, operand) in ir.operands(op).iter().enumerate() {
+        let Def::Result { op: def, .. } = ir.def(operand.value) else {
+            continue;
+        };
+        if OpCode::of(ir, def) != Some(OpCode::Alloc)
+            && stood.contains_key(&def)
+            && ir.block(def) == ir.block(top)
+            && ir.comes_before(top, def)
+        {
+            let message = format!(
+                "{} is read before it is defined, by the `order` of {}",
+                value_text(ir, operand.value),
+                instruction(ir, def)
+            );
+            found.push(
+                Diagnostic::error(Place::Op(op, Part::Operand(at)), message)
+                    .related(Place::Op(def, Part::Attr(names::ORDER)), "defined here")
+                    .help("orders must follow the dependences; without `order`, an instruction stays where it is"),
+            );
+        }
+    }
+}
+
+/// Reports stated dependences on what stands further down now.
+fn stated(ir: &Ir, func: Op, stood: &HashMap<Op, (usize, usize)>, found: &mut Vec<Diagnostic>) {
+    if !ir
+        .walk_op(func)
+        .any(|op| ir.words_cell(COL_DEPS, op).is_some())
+    {
+        return;
+    }
+    let graph = attached(ir, func);
+    let top = |op: Op| cause(ir, op, stood);
+    for (at, &op) in (0u32..).zip(graph.ops()) {
+        let edges = graph.edges(at).iter();
+        let sources = edges.flat_map(|edge| {
+            let all = graph.expand(edge.source());
+            all.into_iter().map(|source| (edge.kind(), source))
+        });
+        for (kind, source) in sources {
+            let other = graph.ops()[source as usize];
+            if let (Some(here), Some(there)) = (top(op), top(other))
+                && here != there
+                && ir.block(here) == ir.block(there)
+                && ir.comes_before(here, there)
+            {
+                let message = format!(
+                    "an instruction this one depends on ({}) stands behind it, by the `order` of {}",
+                    kind.name(),
+                    instruction(ir, there)
+                );
+                found.push(
+                    Diagnostic::error(Place::Op(op, Part::Attr(names::DEPS)), message)
+                        .related(Place::Op(other, Part::Whole), "it depends on this"),
+                );
+            }
+        }
+    }
+}
+
+/// The instruction of a run an undefined read is in, or is behind.
+fn cause(ir: &Ir, op: Op, stood: &HashMap<Op, (usize, usize)>) -> Option<Op> {
+    std::iter::successors(Some(op), |&op| ir.parent(op)).find(|op| stood.contains_key(op))
+}
+
+fn instruction(ir: &Ir, op: Op) -> String {
+    OpCode::of(ir, op).map_or_else(
+        || "an instruction".to_owned(),
+        |code| format!("`{}`", code.def().name),
+    )
+}

@@ -1,0 +1,124 @@
+//! Locations somebody outside of a function knows or writes.
+
+use std::collections::HashSet;
+
+use bir_dialect::bir::ops::OpCode;
+use bir_dialect::bir::program::names;
+use bir_dialect::ir::{AttrView, Dict, Ir, Op, Str, Value};
+
+/// Attributes that say that the bytes of a location are somebody else's business too.
+const TIES: &[&str] = &[
+    "must_alias",
+    "remote_target",
+    "written_by_core",
+    "const_sub_tensor",
+    "boundary",
+];
+
+/// Tells the locations nobody but the instructions of their function can see.
+#[derive(Clone)]
+pub(crate) struct Outside {
+    /// Names the `remote_target` of another core or a `must_alias` refers to.
+    named: HashSet<Str>,
+    /// The attribute list seen last, and what it says.
+    last: Option<(Dict, bool)>,
+}
+
+impl Outside {
+    /// Reads what locations of the whole file refer to one another by name.
+    pub(crate) fn new(ir: &Ir) -> Outside {
+        let mut named = HashSet::new();
+        let mut ties: [Option<Str>; 2] = [None; 2];
+        for (slot, name) in ties.iter_mut().zip(["must_alias", "remote_target"]) {
+            *slot = ir.ctx.find_str(name);
+        }
+        let mut last = Dict::EMPTY;
+        for alloc in allocs(ir) {
+            let dict = ir.dict(alloc);
+            if dict == last {
+                continue;
+            }
+            last = dict;
+            for name in ties.into_iter().flatten() {
+                if let Some(attr) = ir.ctx.dict_get(dict, name) {
+                    named.extend(referred(ir, ir.ctx.attr(attr)));
+                }
+            }
+        }
+        Outside { named, last: None }
+    }
+
+    /// Whether a location is internal and local, and no other location, core or module shares its
+    /// bytes.
+    pub(crate) fn is_private(&mut self, ir: &Ir, alloc: Op, value: Value) -> bool {
+        let dict = ir.dict(alloc);
+        let is_private = match self.last {
+            Some((known, answer)) if known == dict => answer,
+            _ => has_private_attrs(ir, dict),
+        };
+        self.last = Some((dict, is_private));
+        is_private && !self.is_named(ir, value)
+    }
+
+    /// Whether another core may write a location unseen by its function.
+    pub(crate) fn is_foreign(&self, ir: &Ir, alloc: Op, value: Value) -> bool {
+        let has = |name| ir.attr(alloc, name).is_some();
+        let space = ir.attr(alloc, "space");
+        space.is_some_and(|attr| ir.ctx.attr_str(attr) == Some("shared"))
+            || has("written_by_core")
+            || has("remote_target")
+            || self.is_named(ir, value)
+    }
+
+    /// Whether another location refers to this one by its name.
+    pub(crate) fn is_named(&self, ir: &Ir, value: Value) -> bool {
+        !self.named.is_empty()
+            && ir
+                .value_name(value)
+                .is_some_and(|name| self.named.contains(&name))
+    }
+}
+
+/// Whether a location is internal and local by its attributes, and none of them ties it to others.
+fn has_private_attrs(ir: &Ir, dict: Dict) -> bool {
+    let word = |name: Str| ir.ctx.attr_str(ir.ctx.dict_get(dict, name)?);
+    let is = |name: &str, wanted: &str| {
+        ir.ctx
+            .dict_find(dict, name)
+            .and_then(|attr| ir.ctx.attr_str(attr))
+            .is_none_or(|word| word == wanted)
+    };
+    word(names::KIND).is_none_or(|kind| kind == "internal")
+        && is("space", "local")
+        && TIES.iter().all(|tie| ir.ctx.dict_find(dict, tie).is_none())
+}
+
+/// The locations of all modules, functions one after the other.
+pub(crate) fn allocs(ir: &Ir) -> impl Iterator<Item = Op> + '_ {
+    crate::pass::Anchor::Func
+        .ops(ir)
+        .into_iter()
+        .flat_map(move |func| function_allocs(ir, func))
+}
+
+/// The locations of a function: they stand first.
+pub(crate) fn function_allocs(ir: &Ir, func: Op) -> impl Iterator<Item = Op> + '_ {
+    ir.regions(func)
+        .first()
+        .and_then(|&region| ir.entry(region))
+        .into_iter()
+        .flat_map(|block| ir.block_ops(block))
+        .take_while(move |&op| OpCode::of(ir, op) == Some(OpCode::Alloc))
+}
+
+/// The name a `must_alias` or a `remote_target` (`name`, `name@core`) is about.
+fn referred(ir: &Ir, attr: AttrView<'_>) -> Option<Str> {
+    match attr {
+        AttrView::Symbol(name) => Some(name),
+        AttrView::Str(text) => {
+            let text = ir.ctx.text(text).trim_start_matches(['@', '%']);
+            ir.ctx.find_str(text.split('@').next().unwrap_or(text))
+        }
+        _ => None,
+    }
+}
