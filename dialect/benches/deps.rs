@@ -11,22 +11,19 @@
 
 use bir_dialect::analysis::deps::{Graph, Kinds, attach, attached, reduce};
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::{DepKind, new_ir};
+use bir_dialect::bir::program::DepKind;
+use bir_dialect::bir::verify::Level;
 use bir_dialect::ir::{Ir, Op};
-use bir_dialect::text::diag::Diagnostics;
-use bir_dialect::text::{ParseOptions, parse};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 fn read(body: &str) -> (Ir, Op) {
     let text = format!("bir.module @m {{\nbir.func @f {{\n{body}}}\n}}\n");
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::default();
-    let options = ParseOptions::default();
-    parse(&text, 0..text.len(), &mut ir, options, &mut diags);
-    assert!(!diags.has_errors());
-    let is_func = |&op: &Op| OpCode::of(&ir, op) == Some(OpCode::Func);
-    let func = ir.walk().ops().find(is_func).unwrap();
-    (ir, func)
+    let ir = bir_dialect::read(&text, Level::Off).unwrap();
+    let func = ir
+        .walk()
+        .ops()
+        .find(|&op| OpCode::of(&ir, op) == Some(OpCode::Func));
+    (ir, func.unwrap())
 }
 
 /// Tiles loaded in halves, worked on and saved; a location every eighth instruction reads. In

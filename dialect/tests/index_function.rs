@@ -6,21 +6,14 @@ use bir_dialect::analysis::index::{Frames, FunctionIndex, Gap, Interval, Live};
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::new_ir;
 use bir_dialect::bir::space::Space;
+use bir_dialect::bir::verify::Level;
 use bir_dialect::ir::{Ir, Op, Value};
 use bir_dialect::text::diag::Diagnostics;
 use bir_dialect::text::{ParseOptions, parse};
 
 fn read(body: &str) -> (Ir, Op) {
     let text = format!("bir.module @m {{\n bir.func @f {{\n{body}\n }}\n}}\n");
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::default();
-    parse(
-        &text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
+    let ir = bir_dialect::read(&text, Level::Off).unwrap();
     let func = ir
         .walk()
         .ops()

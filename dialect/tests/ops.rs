@@ -8,11 +8,10 @@ use std::fs;
 use std::path::Path;
 
 use bir_dialect::bir::ops::{ManualFormat, OpCode, Syntax, manual};
-use bir_dialect::bir::program::new_ir;
 use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
 use bir_dialect::ir::Ir;
 use bir_dialect::text::diag::{Diagnostics, Place};
-use bir_dialect::text::{ParseOptions, PrintOptions, parse, print};
+use bir_dialect::text::{PrintOptions, print};
 
 struct Lit {
     /// Ops of files without expected errors that are printed and read again.
@@ -24,16 +23,7 @@ struct Lit {
 
 /// Reads one part of a file; `None` where it does not read.
 fn read(text: &str) -> Option<Ir> {
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    parse(
-        text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
-    (!diags.has_errors()).then_some(ir)
+    bir_dialect::read(text, Level::Off).ok()
 }
 
 fn ops(ir: &Ir) -> Vec<OpCode> {

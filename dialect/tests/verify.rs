@@ -7,25 +7,13 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::{COL_ORDER, OrderTerm, new_ir, order_words};
+use bir_dialect::bir::program::{COL_ORDER, OrderTerm, order_words};
 use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
 use bir_dialect::ir::Ir;
 use bir_dialect::text::diag::{Diagnostics, Place};
-use bir_dialect::text::{ParseOptions, parse};
 
 fn read(text: &str) -> Ir {
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    parse(
-        text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
-    let first = diags.iter().next().map(|finding| finding.message.clone());
-    assert!(!diags.has_errors(), "{first:?}");
-    ir
+    bir_dialect::read(text, Level::Off).unwrap()
 }
 
 fn findings(ir: &Ir, level: Level) -> Diagnostics {

@@ -9,23 +9,12 @@ use std::path::Path;
 
 use bir_dialect::analysis::index::{Frames, FunctionIndex};
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::new_ir;
 use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
 use bir_dialect::ir::{Ir, Op, Value};
 use bir_dialect::text::diag::{Diagnostics, Part, Place};
-use bir_dialect::text::{ParseOptions, parse};
 
 fn read(text: &str) -> Option<Ir> {
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    parse(
-        text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
-    (!diags.has_errors()).then_some(ir)
+    bir_dialect::read(text, Level::Off).ok()
 }
 
 /// Locations read undefined, and outputs not written in full.

@@ -7,11 +7,9 @@ use std::fmt::Write as _;
 
 use bir_dialect::analysis::sync::{Outcome, play};
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::new_ir;
 use bir_dialect::bir::space::Target;
+use bir_dialect::bir::verify::Level;
 use bir_dialect::ir::{Ir, Op};
-use bir_dialect::text::diag::Diagnostics;
-use bir_dialect::text::{ParseOptions, parse};
 
 struct Random(u64);
 
@@ -170,17 +168,7 @@ fn schedules(steps: &[Step]) -> (BTreeMap<usize, usize>, bool) {
 }
 
 fn read(text: &str) -> Ir {
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    parse(
-        text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
-    assert!(!diags.has_errors(), "{text}");
-    ir
+    bir_dialect::read(text, Level::Off).unwrap()
 }
 
 /// Functions, and statements but loops in order.

@@ -5,26 +5,16 @@
 
 use std::path::Path;
 
-use bir_dialect::bir::program::new_ir;
+use bir_dialect::bir::verify::Level;
 use bir_dialect::ir::Ir;
 use bir_dialect::text::diag::Diagnostics;
-use bir_dialect::text::{ParseOptions, parse};
 use bir_passes::Unroll;
 use bir_passes::instrument::instruction_count;
 use bir_passes::manager::run_alone;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 fn read(text: &str) -> Ir {
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    parse(
-        text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
-    ir
+    bir_dialect::read(text, Level::Off).unwrap()
 }
 
 fn unrolled(ir: &Ir) -> Ir {

@@ -6,12 +6,12 @@
 use bir_dialect::bir::access::{Access, Target};
 use bir_dialect::bir::attrs::Accumulate;
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::{COL_ORDER, names, new_ir, order_terms};
+use bir_dialect::bir::program::{COL_ORDER, names, order_terms};
 use bir_dialect::bir::types::MemType;
 use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
 use bir_dialect::ir::{Annot, Ir, Op, Value};
 use bir_dialect::text::diag::Diagnostics;
-use bir_dialect::text::{ParseOptions, PrintOptions, parse, print};
+use bir_dialect::text::{PrintOptions, print};
 use bir_passes::Factor;
 use bir_passes::Unroll;
 use bir_passes::manager::run_alone;
@@ -21,16 +21,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 
 fn read(text: &str) -> Ir {
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    let options = ParseOptions {
-        allow_unregistered: false,
-        error_limit: 0,
-        plain: false,
-    };
-    parse(text, 0..text.len(), &mut ir, options, &mut diags);
-    check(&ir, &mut diags, text);
-    ir
+    bir_dialect::read(text, Level::Default).unwrap()
 }
 
 fn check(ir: &Ir, diags: &mut Diagnostics, text: &str) {

@@ -5,10 +5,10 @@
 
 use bir_dialect::analysis::deps::{Edge, Graph, Kinds, reduce};
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::{DepKind, new_ir};
+use bir_dialect::bir::program::DepKind;
+use bir_dialect::bir::verify::Level;
 use bir_dialect::ir::{Cursor, Ir, Op};
-use bir_dialect::text::diag::Diagnostics;
-use bir_dialect::text::{ParseOptions, PrintOptions, parse, print};
+use bir_dialect::text::{PrintOptions, print};
 use bir_sim::Options;
 use bir_sim::generate::{Config, Feature, FeatureSet, generate};
 use bir_sim::validate::Baseline;
@@ -108,13 +108,7 @@ fn telling(seed: u64) -> (Ir, u32) {
 }
 
 fn read(text: &str) -> Ir {
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    let options = ParseOptions::default();
-    parse(text, 0..text.len(), &mut ir, options, &mut diags);
-    let messages: Vec<&str> = diags.iter().map(|d| d.message.as_str()).collect();
-    assert!(!diags.has_errors(), "{text}\n{messages:#?}");
-    ir
+    bir_dialect::read(text, Level::Off).unwrap()
 }
 
 fn function(ir: &Ir) -> Op {

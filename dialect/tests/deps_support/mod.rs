@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 
 use bir_dialect::analysis::deps::Graph;
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::{DepKind, new_ir};
+use bir_dialect::bir::program::DepKind;
+use bir_dialect::bir::verify::Level;
 use bir_dialect::ir::{Ir, Op};
-use bir_dialect::text::diag::Diagnostics;
-use bir_dialect::text::{ParseOptions, parse};
 
 /// A small deterministic generator.
 pub struct Rng(pub u64);
@@ -38,12 +37,7 @@ pub fn fuzz(times: u64) -> u64 {
 }
 
 pub fn read(text: &str) -> (Ir, Op) {
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::default();
-    let options = ParseOptions::default();
-    parse(text, 0..text.len(), &mut ir, options, &mut diags);
-    let messages: Vec<_> = diags.iter().map(|one| one.message.clone()).collect();
-    assert!(!diags.has_errors(), "{messages:?}\n{text}");
+    let ir = bir_dialect::read(text, Level::Off).unwrap();
     let func = ir
         .walk()
         .ops()
