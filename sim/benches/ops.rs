@@ -3,30 +3,20 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a bench may fail so
 #![allow(missing_docs)] // criterion makes undocumented functions
 
-use bir_dialect::bir::program::new_ir;
+#[path = "../tests/common/text.rs"]
+mod text;
+
+use bir_dialect::bir::verify::Level;
 use bir_dialect::ir::Ir;
-use bir_dialect::text::diag::Diagnostics;
-use bir_dialect::text::{ParseOptions, parse};
 use bir_sim::{Inputs, Options, Simulation};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use text::{clean, module};
 
 /// Executions in one run: what comes before the loop hardly counts.
 const TRIPS: u64 = 200;
 
 fn program(body: &str) -> Ir {
-    let text =
-        format!("bir.module @m {{target = \"trn2\"}} {{\n bir.func @main {{\n{body}\n }}\n}}\n");
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    parse(
-        &text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
-    assert!(!diags.has_errors(), "{text}");
-    ir
+    clean(&module("target = \"trn2\"", body), Level::Off)
 }
 
 fn looped(dtype: &str, instruction: &str) -> Ir {

@@ -9,6 +9,7 @@ use bir_dialect::ir::Op;
 use crate::fault::{Fault, FaultKind, Run};
 use crate::hidden::Hidden;
 use crate::memory::Memory;
+use crate::run::MxScale;
 use crate::simd::Lanes;
 use crate::tile::{Home, Tile};
 
@@ -106,6 +107,7 @@ pub(crate) struct Machine {
     pub(crate) mem: Memory,
     pub(crate) regs: Vec<i64>,
     pub(crate) lanes: Lanes,
+    pub(crate) mx_scale: MxScale,
     pub(crate) target: Target,
     pub(crate) act: Accumulator,
     pub(crate) dve: Accumulator,
@@ -129,6 +131,7 @@ impl Machine {
             mem,
             regs: vec![0; registers],
             lanes,
+            mx_scale: MxScale::Isa,
             target,
             act: Accumulator::new("activation"),
             dve: Accumulator::new("vector"),

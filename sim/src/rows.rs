@@ -194,6 +194,9 @@ pub(crate) fn map<const N: usize>(
         )));
     }
     let ready = sources.map(|(src, from)| lies_ready(src, from));
+    // Results go where they belong at once, unless something read in place lies there.
+    let direct = lies_ready(dst, to) && { sources.iter().zip(ready) }
+        .all(|((src, from), ready)| !ready || !src.may_overlap(*from, dst, to));
     let group = m.group((dst, to), &sources);
     for (first, count) in groups(dst.partitions, group) {
         let Machine {
@@ -213,9 +216,33 @@ pub(crate) fn map<const N: usize>(
                 &mut scratch.spare,
             );
         }
+        let rooms = &scratch.rows;
+        if direct {
+            let start = to + first * dst.home.pitch;
+            let (before, rest) = mem.bytes_mut().split_at_mut(start);
+            let (out, after) = rest.split_at_mut(count * dst.elements * 4);
+            let end = start + out.len();
+            body(Rows {
+                lanes: *lanes,
+                first,
+                sources: std::array::from_fn(|k| {
+                    let (src, from) = sources[k];
+                    let len = count * src.elements;
+                    let at = from + first * src.home.pitch;
+                    if !ready[k] {
+                        &rooms[k][..len]
+                    } else if at < start {
+                        bytemuck::cast_slice(&before[at..at + len * 4])
+                    } else {
+                        bytemuck::cast_slice(&after[at - end..at - end + len * 4])
+                    }
+                }),
+                out: bytemuck::cast_slice_mut(out),
+            });
+            continue;
+        }
         runs::resize(&mut scratch.out, count * dst.elements);
         let bytes = mem.bytes();
-        let rooms = &scratch.rows;
         body(Rows {
             lanes: *lanes,
             first,

@@ -30,6 +30,16 @@ pub enum Uninit {
     Zero,
 }
 
+/// Where `quantize_mx` puts the largest of a group, among the powers of two its format has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MxScale {
+    /// Below `2^E_max`, so that nothing is clipped: the instruction set (`isa-facts.md` §7).
+    #[default]
+    Isa,
+    /// From `2^E_max` on, clipped at the largest finite number: the rule of OCP's samples.
+    Ocp,
+}
+
 /// How a function is run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -41,6 +51,8 @@ pub struct Options {
     pub uninit: Uninit,
     /// The instruction set used; results do not depend on it.
     pub lanes: Lanes,
+    /// How `quantize_mx` scales.
+    pub mx_scale: MxScale,
 }
 
 impl Default for Options {
@@ -50,6 +62,7 @@ impl Default for Options {
             max_steps: 1 << 40,
             uninit: Uninit::Error,
             lanes: Lanes::best(),
+            mx_scale: MxScale::Isa,
         }
     }
 }
@@ -267,6 +280,7 @@ impl<'a> Simulation<'a> {
                     program.target,
                     names.map(|location| location.name.clone()).collect(),
                 );
+                machine.mx_scale = self.options.mx_scale;
                 machine.trace = poisoned.map(|_| RefCell::default());
                 Core::new(program, machine)
             })

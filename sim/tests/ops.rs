@@ -536,15 +536,7 @@ fn wrong_placements_show_as_wrong_data() {
 #[test]
 fn results_do_not_depend_on_the_machine_or_the_thread() {
     let text = include_str!("../../test/kernels/softmax.bir");
-    let mut ir = bir_dialect::bir::program::new_ir();
-    let mut diags = bir_dialect::text::diag::Diagnostics::new();
-    bir_dialect::text::parse(
-        text,
-        0..text.len(),
-        &mut ir,
-        bir_dialect::text::ParseOptions::default(),
-        &mut diags,
-    );
+    let ir = clean(text, bir_dialect::bir::verify::Level::Default);
     let inputs = std::iter::once(("x".to_owned(), numbers(60, DType::F32, &[1024, 512]))).collect();
     let run = |lanes: Lanes| {
         let options = Options {

@@ -12,11 +12,8 @@ mod common;
 use std::collections::BTreeMap;
 
 use bir_dialect::bir::num::{DType, from_f32, to_f32};
-use bir_dialect::bir::program::new_ir;
-use bir_dialect::bir::verify::{VerifyOptions, verify};
+use bir_dialect::bir::verify::Level;
 use bir_dialect::ir::Ir;
-use bir_dialect::text::diag::Diagnostics;
-use bir_dialect::text::{ParseOptions, parse};
 use bir_sim::{Options, Simulation, Tensor, Uninit, random};
 use common::*;
 
@@ -31,21 +28,7 @@ fn cores(bodies: &[&str], verified: bool) -> Ir {
             )
         })
         .collect();
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    parse(
-        &text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
-    if verified && !diags.has_errors() {
-        verify(&ir, VerifyOptions::default(), &mut diags);
-    }
-    let messages: Vec<&str> = diags.iter().map(|d| d.message.as_str()).collect();
-    assert!(!diags.has_errors(), "{text}\n{messages:?}");
-    ir
+    clean(&text, if verified { Level::Default } else { Level::Off })
 }
 
 type Tensors = BTreeMap<String, Tensor>;
@@ -522,6 +505,11 @@ fn gpsimd_copies_to_the_location_of_another_core() {
         run(&cores(&[&wrong, receiver], true), &inputs).expect_err("no such location"),
         "`alloc` cannot be simulated: the bytes of `%there@0` live at `outbox@1`, which no core of the program has"
     );
+    let chained = receiver.replace("{boundary}", "{remote_target = \"t\"}");
+    assert_eq!(
+        run(&cores(&[sender, &chained], true), &inputs).expect_err("a chain"),
+        "`alloc` cannot be simulated: the bytes of `%there@0` live at `inbox@1`, whose own bytes live elsewhere"
+    );
     let small = receiver.replace(
         "%inbox = alloc sbuf<2x3xf32>",
         "%inbox = alloc sbuf<2x3xf16>",
@@ -543,16 +531,7 @@ fn shared_buffers_are_the_same_on_every_core() {
     );
     let two = "bir.module @a {core = 3} {\n bir.func @main {\n }\n}\n";
     let text = format!("{two}{}", two.replace("@a", "@b"));
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    parse(
-        &text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
-    assert!(!diags.has_errors());
+    let ir = clean(&text, Level::Off);
     assert_eq!(
         run(&ir, &Tensors::new()).expect_err("core 3 twice"),
         "the program has two modules for core 3"

@@ -351,44 +351,42 @@ fn ranges_of_positions_and_running_maxima() {
 
 #[test]
 fn slopes_are_compared_with_zero() {
+    const PATTERN: &str = "offset = -20, channel_multiplier = 3, pattern = [[5, 2], [-4, 3]]";
+    let slope = |p: usize, i: usize| {
+        let (p, i) = (p as i64, i as i64);
+        (-20 + 3 * p + 5 * (i / 3) - 4 * (i % 3)) as f32
+    };
     for (write, read, seed) in forms() {
-        for (dtype, to) in [(DType::F32, DType::F32), (DType::I16, DType::Bf16)] {
-            let x = Operand::new("x", dtype, (33, 6), read, seed);
-            let d = Operand::new("d", to, (33, 6), write, seed + 1);
-            for op in [
-                "equal",
-                "not_equal",
-                "greater",
-                "greater_equal",
-                "less",
-                "less_equal",
-            ] {
-                let ops = format!(
-                    "affine_select {op} {} <- {}, -3.5 {{offset = -20, channel_multiplier = 3, pattern = [[5, 2], [-4, 3]]}}",
-                    d.text(),
-                    x.text()
-                );
-                let found = run("trn2", &[&x, &d], &ops);
-                let want = map(&x.values(), |p, i, v| {
-                    let value = -20 + 3 * p as i64 + 5 * (i as i64 / 3) - 4 * (i as i64 % 3);
-                    if compare(op, value as f32, 0.0) {
-                        v
-                    } else {
-                        -3.5
-                    }
-                });
-                assert_tensor(&found["d"], &d.with_values(&want), &ops);
-                let ops = format!(
-                    "iota {} {{offset = -20, channel_multiplier = 3, pattern = [[5, 2], [-4, 3]]}}",
-                    d.text()
-                );
-                let found = run("trn2", &[&d], &ops);
-                let want = map(&x.values(), |p, i, _| {
-                    (-20 + 3 * p as i64 + 5 * (i as i64 / 3) - 4 * (i as i64 % 3)) as f32
-                });
-                assert_tensor(&found["d"], &d.with_values(&want), &ops);
-            }
+        let to = [DType::F32, DType::Bf16, DType::I16][seed as usize % 3];
+        let x = Operand::new("x", dtype_of(seed), (33, 6), read, seed);
+        let d = Operand::new("d", to, (33, 6), write, seed + 1);
+        for op in [
+            "equal",
+            "not_equal",
+            "greater",
+            "greater_equal",
+            "less",
+            "less_equal",
+        ] {
+            let ops = format!(
+                "affine_select {op} {} <- {}, -3.5 {{{PATTERN}}}",
+                d.text(),
+                x.text()
+            );
+            let found = run("trn2", &[&x, &d], &ops);
+            let want = map(&x.values(), |p, i, v| {
+                if compare(op, slope(p, i), 0.0) {
+                    v
+                } else {
+                    -3.5
+                }
+            });
+            assert_tensor(&found["d"], &d.with_values(&want), &ops);
         }
+        let ops = format!("iota {} {{{PATTERN}}}", d.text());
+        let found = run("trn2", &[&d], &ops);
+        let want = map(&x.values(), |p, i, _| slope(p, i));
+        assert_tensor(&found["d"], &d.with_values(&want), &ops);
     }
 }
 

@@ -12,7 +12,7 @@ mod views;
 
 use bir_dialect::bir::num::DType;
 use bir_sim::random::Random;
-use bir_sim::{Lanes, Options, Tensor, random};
+use bir_sim::{Lanes, MxScale, Options, Tensor, random};
 use common::*;
 
 /// A small float by its fields.
@@ -228,6 +228,20 @@ fn nearest(value: f64, e5m2: bool) -> u8 {
 
 #[test]
 fn quantize_mx_shares_a_scale_that_never_saturates() {
+    quantize_mx(MxScale::Isa, 1);
+}
+
+#[test]
+fn quantize_mx_clips_by_the_other_rule() {
+    quantize_mx(MxScale::Ocp, 0);
+}
+
+/// Groups scaled so that their largest has an exponent `room` below the format's.
+fn quantize_mx(mx_scale: MxScale, room: i32) {
+    let options = Options {
+        mx_scale,
+        ..Options::default()
+    };
     let mut random = Random::new(5, "quantize");
     for source in [DType::Bf16, DType::F16] {
         for packed in [DType::F8E4M3FNx4, DType::F8E5M2x4] {
@@ -266,7 +280,7 @@ fn quantize_mx_shares_a_scale_that_never_saturates() {
                      quantize_mx {q}, %s[{off}:{end}, :] <- {t}\nsave %y <- {q}\nsave %z <- %s",
                     w = 4 * f
                 );
-                let mut found = simulate(Options::default(), "trn3", &body, &[("x", x.clone())])
+                let mut found = simulate(options, "trn3", &body, &[("x", x.clone())])
                     .unwrap_or_else(|f| panic!("{body}\n{f}"));
                 let (y, z) = (found.remove("y").expect("y"), found.remove("z").expect("z"));
                 let v = values(&x);
@@ -289,7 +303,7 @@ fn quantize_mx_shares_a_scale_that_never_saturates() {
                             while 2f64.powi(log + 1) <= largest {
                                 log += 1;
                             }
-                            (log - (e_max - 1) + 127).clamp(0, 254) as u64
+                            (log - (e_max - room) + 127).clamp(0, 254) as u64
                         };
                         let row = off as usize + group / 4 * 32 + group % 4;
                         scales[row * f as usize + column] = byte;
@@ -300,8 +314,10 @@ fn quantize_mx_shares_a_scale_that_never_saturates() {
                                 continue;
                             }
                             let exact = at(m) / 2f64.powi(byte as i32 - 127);
-                            assert!(exact.abs() < 2f64.powi(e_max));
-                            let want = nearest(exact, packed == DType::F8E5M2x4);
+                            assert!(exact.abs() < 2f64.powi(e_max + 1 - room));
+                            let most = if e_max == 15 { 57344.0 } else { 448.0 };
+                            let clipped = exact.clamp(-most, most);
+                            let want = nearest(clipped, packed == DType::F8E5M2x4);
                             assert_eq!(stored, u64::from(want), "{} / 2^{byte}-127", at(m));
                         }
                     }

@@ -86,10 +86,23 @@ pub(super) fn tanh<const FMA: bool>(x: f32) -> f32 {
     (less / more).copysign(x)
 }
 
+/// `1 / d` for `d` from 1 to 2^125, within 0.6 ulp: multiply-adds that overlap with those of other
+/// lanes, where a division waits for the one before it.
+#[inline(always)]
+fn reciprocal<const FMA: bool>(d: f32) -> f32 {
+    // The exponent negated and the mantissa mirrored: wrong by an eighth at most.
+    let guess = f32::from_bits(0x7ef3_11c7u32.wrapping_sub(d.to_bits()));
+    // Each step takes what is left to its third power.
+    let e = fma::<FMA>(-d, guess, 1.0);
+    let y = fma::<FMA>(guess, fma::<FMA>(e, e, e), guess);
+    let e = fma::<FMA>(-d, y, 1.0);
+    fma::<FMA>(y, fma::<FMA>(e, e, e), y)
+}
+
 /// `1 / (1 + e^-x)`, up to [`EXP_BOUND`].
 #[inline(always)]
 pub(super) fn sigmoid<const FMA: bool>(x: f32) -> f32 {
-    1.0 / power::<FMA>(-x, -0.0).plus_one::<FMA>()
+    reciprocal::<FMA>(power::<FMA>(-x, -0.0).plus_one::<FMA>())
 }
 
 /// `x / (1 + e^-x)`, up to [`EXP_BOUND`].

@@ -119,7 +119,7 @@ impl Generator<'_> {
                 self.counts.feature(Feature::PiecewiseDefinition);
                 self.fill_in_pieces(whole);
             }
-            5 if elems >= 2 && is_plain && self.may(Feature::LoopDefinition) && self.depth < 3 => {
+            5 if elems >= 2 && is_plain && self.may_define_in_loop() => {
                 self.counts.feature(Feature::LoopDefinition);
                 self.fill_in_loop(whole);
             }
@@ -127,6 +127,11 @@ impl Generator<'_> {
         }
         self.publish(at);
         self.whole(at)
+    }
+
+    /// Several cores have the same loops, and this choice is that of one.
+    fn may_define_in_loop(&self) -> bool {
+        self.may(Feature::LoopDefinition) && self.depth < 3 && self.seat.cores == 1
     }
 
     /// Loads an input made for it.

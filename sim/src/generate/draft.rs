@@ -14,7 +14,6 @@ use super::Generator;
 use super::features::Feature;
 
 /// A part of a location, as an operand.
-#[derive(Clone)]
 pub(super) struct Tile {
     pub(super) location: usize,
     pub(super) value: Value,
@@ -31,6 +30,22 @@ pub(super) struct Tile {
     pub(super) storage: u32,
     /// It is the first write of its location, whole.
     pub(super) defines: bool,
+}
+
+impl Clone for Tile {
+    fn clone(&self) -> Tile {
+        // Slices are copied whole, where clones of small vectors go element by element.
+        let access = Access {
+            pairs: SmallVec::from_slice(&self.access.pairs),
+            terms: SmallVec::from_slice(&self.access.terms),
+            ..self.access
+        };
+        Tile {
+            access,
+            indices: SmallVec::from_slice(&self.indices),
+            ..*self
+        }
+    }
 }
 
 /// An instruction to be.
@@ -158,11 +173,13 @@ impl Generator<'_> {
 
     /// Inserts the instruction; what it defines can be read from now on.
     pub(super) fn emit(&mut self, mut draft: Draft) -> Op {
-        draft.tiles.sort_by_key(|(role, _)| *role);
+        // Tiles are large: where they stand in order of their roles is found without moving any.
+        let mut order: SmallVec<[u8; 8]> = (0..draft.tiles.len() as u8).collect();
+        order.sort_by_key(|&at| draft.tiles[usize::from(at)].0);
         for (_, tile) in &draft.tiles {
             self.counts.dtype(tile.dtype);
         }
-        let mut indices = self.unify_indices(&mut draft.tiles);
+        let mut indices = unify_indices(&mut draft.tiles, &order);
         if let Some(first) = draft.first {
             let known = indices.iter().position(|&value| value == first);
             let number = known.unwrap_or_else(|| {
@@ -175,7 +192,7 @@ impl Generator<'_> {
             }
         }
         let mut operands: SmallVec<[NewOperand; 8]> = SmallVec::new();
-        for (role, tile) in &draft.tiles {
+        for (role, tile) in order.iter().map(|&at| &draft.tiles[usize::from(at)]) {
             let annot = if tile.whole {
                 Annot::UNIT
             } else {
@@ -221,50 +238,48 @@ impl Generator<'_> {
         self.counts.op(draft.code);
         self.made += 1;
         self.annotate(op, indices.len());
-        for (_, tile) in &draft.tiles {
+        for (_, tile) in order.iter().map(|&at| &draft.tiles[usize::from(at)]) {
             if tile.defines {
                 self.publish(tile.location);
             }
         }
         op
     }
+}
 
-    /// One numbering of loop indices for all operands.
-    fn unify_indices(&mut self, tiles: &mut [(u8, Tile)]) -> SmallVec<[Value; 4]> {
-        let mut values: SmallVec<[Value; 4]> = SmallVec::new();
-        for (_, tile) in tiles
-            .iter_mut()
-            .filter(|(_, tile)| !tile.indices.is_empty())
-        {
-            let base = values.len() as u8;
-            for term in &mut tile.access.terms {
-                term.index += base;
-            }
-            values.extend_from_slice(&tile.indices);
-        }
-        if values.is_empty() {
-            return values;
-        }
-        let mut numbering = Numbering::new(&values);
-        for (_, tile) in tiles.iter() {
-            numbering.meet_terms(&tile.access.terms);
-        }
-        let found = numbering.finish();
-        for (_, tile) in tiles.iter_mut() {
-            let terms = std::mem::take(&mut tile.access.terms);
-            for term in terms {
-                let index = found.get(usize::from(term.index)).copied().flatten();
-                tile.access
-                    .add_term(term.target, index.unwrap_or(0), term.coef);
-            }
-        }
-        let mut used: SmallVec<[(u8, Value); 4]> = found
-            .iter()
-            .zip(&values)
-            .filter_map(|(&number, &value)| Some((number?, value)))
-            .collect();
-        used.sort_by_key(|entry| entry.0);
-        used.dedup_by_key(|entry| entry.0);
-        used.into_iter().map(|(_, value)| value).collect()
+/// One numbering of loop indices for all operands, which stand in that order.
+fn unify_indices(tiles: &mut [(u8, Tile)], order: &[u8]) -> SmallVec<[Value; 4]> {
+    let mut values: SmallVec<[Value; 4]> = SmallVec::new();
+    if tiles.iter().all(|(_, tile)| tile.indices.is_empty()) {
+        return values;
     }
+    for &at in order {
+        let tile = &mut tiles[usize::from(at)].1;
+        let base = values.len() as u8;
+        for term in &mut tile.access.terms {
+            term.index += base;
+        }
+        values.extend_from_slice(&tile.indices);
+    }
+    let mut numbering = Numbering::new(&values);
+    for &at in order {
+        numbering.meet_terms(&tiles[usize::from(at)].1.access.terms);
+    }
+    let found = numbering.finish();
+    for (_, tile) in tiles.iter_mut() {
+        let terms = std::mem::take(&mut tile.access.terms);
+        for term in terms {
+            let index = found.get(usize::from(term.index)).copied().flatten();
+            tile.access
+                .add_term(term.target, index.unwrap_or(0), term.coef);
+        }
+    }
+    let mut used: SmallVec<[(u8, Value); 4]> = found
+        .iter()
+        .zip(&values)
+        .filter_map(|(&number, &value)| Some((number?, value)))
+        .collect();
+    used.sort_by_key(|entry| entry.0);
+    used.dedup_by_key(|entry| entry.0);
+    used.into_iter().map(|(_, value)| value).collect()
 }

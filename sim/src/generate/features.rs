@@ -73,6 +73,8 @@ features! {
     Deps = "deps": "stated dependences";
     Order = "order": "schedule coordinates";
     Semaphores = "semaphores": "signals and waits";
+    Cores = "cores": "programs of several cores";
+    SharedLocation = "shared-location": "buffers one core writes and all read";
     Loc = "loc": "source locations";
     Comment = "comment": "comments";
 }

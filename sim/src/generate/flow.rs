@@ -63,7 +63,7 @@ impl Generator<'_> {
         if self.depth >= DEPTH {
             return self.instruction();
         }
-        match self.random.below(6) {
+        match self.structure.below(6) {
             0 if self.depth == 0 && self.may(Feature::Branch) => self.branch(),
             1 if self.may(Feature::RegisterLoop) => self.register_loop(),
             2 if self.may(Feature::While) => self.while_loop(),
@@ -109,7 +109,7 @@ impl Generator<'_> {
     }
 
     fn some_statements(&mut self) -> u64 {
-        self.between(1, 6)
+        1 + self.structure.below(6)
     }
 
     /// A `loop` op with its empty body; bounds are literals or a register.
@@ -455,7 +455,8 @@ impl Generator<'_> {
                 let id = if set {
                     self.depset()
                 } else {
-                    self.pick(&self.sync.recent.clone())
+                    let n = self.random.below(self.sync.recent.len() as u64);
+                    self.sync.recent[n as usize]
                 };
                 let word = Dep { kind, id, set };
                 self.ir.set_words_cell(COL_DEPS, op, Some(&[word.word()]));

@@ -15,7 +15,8 @@ const OUTPUTS: usize = 8;
 impl Generator<'_> {
     /// A few instructions that belong together.
     pub(super) fn idiom(&mut self) {
-        match self.random.below(8) {
+        // By the structure: some have loops.
+        match self.structure.below(8) {
             0 if self.may(Feature::DeadStore) => self.dead_store(),
             1 if self.may(Feature::ClobberedWrite) => self.clobbered_write(),
             2 if self.may(Feature::RedundantCopy) => self.copy_chain(),

@@ -1,7 +1,5 @@
 //! Locations: declared, placed, given up.
 
-use std::fmt::Write as _;
-
 use bir_dialect::bir::attrs::Placement;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::{NUMERIC, OpCode};
@@ -55,6 +53,14 @@ pub(super) struct Placer {
     slots: Vec<(usize, u64)>,
     /// Addresses nobody uses any more, and the bytes there per partition.
     free: Vec<(Placement, u64)>,
+}
+
+/// Appends a number in decimal: every location and register has one in its name.
+fn push_number(text: &mut String, number: usize) {
+    if number >= 10 {
+        push_number(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
 }
 
 /// Bytes per partition given to placed locations, of what the smallest generation has.
@@ -172,7 +178,8 @@ impl Generator<'_> {
     /// Names a value by a letter and a number.
     pub(super) fn name(&mut self, value: Value, letter: char, number: usize) {
         self.text.clear();
-        let _ = write!(self.text, "{letter}{number}");
+        self.text.push(letter);
+        push_number(&mut self.text, number);
         let name = self.ir.ctx.str(&self.text);
         self.ir.set_value_name(value, Some(name));
     }

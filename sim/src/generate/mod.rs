@@ -9,14 +9,16 @@
 //! * whatever is read has been written in full: a location enters its pool when an instruction
 //!   that covers it has been inserted, and leaves it with the block that might not have run;
 //! * sources and destination of an instruction share no byte, unless they are one access;
-//! * every choice comes from the one random stream, in program order.
+//! * every choice comes from one random stream, in program order; what decides which blocks and
+//!   loops there are comes from a second one, which every core of a program starts anew.
 //!
-//! What is not generated: `custom_op` and `inline_asm`, which nobody can execute; programs of
-//! several cores, so collectives have groups of one rank; branches out of loops, and loops in the
-//! arms of branches deeper than the limit; accesses by columns named in a tile (`tensor_gather` and
+//! What is not generated: `custom_op` and `inline_asm`, which nobody can execute; meetings of some of
+//! a program's cores only, and locations whose bytes another core has (`remote_target`); branches out
+//! of loops, and loops in the arms of branches deeper than the limit; accesses by columns named in a tile (`tensor_gather` and
 //! `tensor_scatter` have them as ops); data that ends a run, such as an index outside a table
 //! without `oob = skip`; files beside the `.bir`.
 
+mod cores;
 mod definitions;
 mod draft;
 mod features;
@@ -33,7 +35,10 @@ use bir_dialect::bir::program::{names, new_ir, op_name};
 use bir_dialect::bir::space::Target;
 use bir_dialect::ir::{Block, Cursor, Ir, NewOp, Str, Value};
 
+use smallvec::SmallVec;
+
 use crate::random::Random;
+use cores::Plan;
 use locations::Location;
 
 pub use features::{Counts, Feature, FeatureSet};
@@ -82,11 +87,71 @@ pub struct Generated {
 
 /// A random program.
 pub fn generate(config: &Config) -> Generated {
-    let mut generator = Generator::new(config);
-    generator.body();
-    generator.outputs();
-    generator.depsets();
-    generator.finish()
+    let mut stock = Stock::new(config);
+    let plan = Plan::new(config, stock.target, &mut stock.random);
+    for core in 0..plan.cores {
+        let structure = stock.structure.clone();
+        let mut generator = Generator::new(config, stock, Seat::of(core, &plan));
+        generator.body(&plan);
+        generator.outputs();
+        generator.depsets();
+        stock = generator.finish();
+        stock.structure = structure;
+    }
+    stock.into_generated()
+}
+
+/// Instructions of a statement, on average.
+const PER_STATEMENT: usize = 3;
+
+/// What all cores of a program are made of.
+struct Stock {
+    ir: Ir,
+    random: Random,
+    /// What the blocks and loops of every core are decided by: they are the same.
+    structure: Random,
+    target: Target,
+    counts: Counts,
+}
+
+impl Stock {
+    fn new(config: &Config) -> Stock {
+        let mut random = Random::new(config.seed, "generate");
+        let target = config.target.unwrap_or_else(|| {
+            let n = random.below(Target::ALL.len() as u64);
+            Target::ALL[n as usize]
+        });
+        Stock {
+            ir: new_ir(),
+            random,
+            structure: Random::new(config.seed, "structure"),
+            target,
+            counts: Counts::default(),
+        }
+    }
+
+    fn into_generated(self) -> Generated {
+        Generated {
+            ir: self.ir,
+            counts: self.counts,
+        }
+    }
+}
+
+/// A core among those of its program.
+#[derive(Clone, Copy)]
+struct Seat {
+    core: u32,
+    cores: u32,
+}
+
+impl Seat {
+    const ALONE: Seat = Seat { core: 0, cores: 1 };
+
+    fn of(core: u32, plan: &Plan) -> Seat {
+        let cores = plan.cores;
+        Seat { core, cores }
+    }
 }
 
 /// A loop around the place of insertion whose bounds are known.
@@ -111,7 +176,9 @@ struct Generator<'c> {
     config: &'c Config,
     ir: Ir,
     random: Random,
+    structure: Random,
     target: Target,
+    seat: Seat,
     /// Where the next location is declared, and the next instruction inserted.
     declare: Cursor,
     at: Cursor,
@@ -130,28 +197,37 @@ struct Generator<'c> {
     placement: locations::Placer,
     sync: flow::Sync,
     counts: Counts,
-    emitters: Vec<&'static ops::Emitter>,
-    weight: u64,
+    /// Every emitter as often as it weighs.
+    emitters: Vec<fn(&mut Generator<'_>)>,
     /// `loc("gen.py": …)`
     file: Str,
     text: String,
 }
 
 impl<'c> Generator<'c> {
-    fn new(config: &'c Config) -> Generator<'c> {
-        let mut ir = new_ir();
-        let mut random = Random::new(config.seed, "generate");
-        let target = config.target.unwrap_or_else(|| {
-            let n = random.below(Target::ALL.len() as u64);
-            Target::ALL[n as usize]
-        });
+    fn new(config: &'c Config, stock: Stock, seat: Seat) -> Generator<'c> {
+        let Stock {
+            mut ir,
+            mut random,
+            structure,
+            target,
+            counts,
+        } = stock;
         let symbol = |ir: &mut Ir, name: &str| {
             let value = ir.ctx.string(name);
             (names::SYM_NAME, value)
         };
         let target_word = ir.ctx.string(target.name());
-        let name = symbol(&mut ir, "generated");
-        let dict = ir.ctx.dict(&[name, (names::TARGET, target_word)]);
+        let mut attrs: SmallVec<[_; 3]> = SmallVec::new();
+        if seat.cores == 1 {
+            attrs.push(symbol(&mut ir, "generated"));
+        } else {
+            attrs.push(symbol(&mut ir, &format!("core{}", seat.core)));
+            let (key, core) = (ir.ctx.str("core"), ir.ctx.int(i64::from(seat.core)));
+            attrs.push((key, core));
+        }
+        attrs.push((names::TARGET, target_word));
+        let dict = ir.ctx.dict(&attrs);
         let module = ir.insert(
             Cursor::End(ir.root_block()),
             NewOp {
@@ -176,13 +252,14 @@ impl<'c> Generator<'c> {
         let block = ir.append_block(region);
         let file = ir.ctx.str("gen.py");
         let emitters = ops::available(target, config);
-        let weight = emitters.iter().map(|emitter| emitter.weight).sum();
         let sync = flow::Sync::new(config, &mut random);
         Generator {
             config,
             ir,
             random,
+            structure,
             target,
+            seat,
             declare: Cursor::Start(block),
             at: Cursor::End(block),
             block,
@@ -195,25 +272,41 @@ impl<'c> Generator<'c> {
             storages: 0,
             placement: locations::Placer::default(),
             sync,
-            counts: Counts::default(),
+            counts,
             emitters,
-            weight,
             file,
             text: String::new(),
         }
     }
 
-    fn finish(self) -> Generated {
-        Generated {
+    fn finish(self) -> Stock {
+        Stock {
             ir: self.ir,
+            random: self.random,
+            structure: self.structure,
+            target: self.target,
             counts: self.counts,
         }
     }
 
     /// Everything between the first instruction and the saves at the end.
-    fn body(&mut self) {
-        while self.made < self.config.instructions {
-            self.statement();
+    fn body(&mut self, plan: &Plan) {
+        if plan.cores == 1 {
+            while self.made < self.config.instructions {
+                self.statement();
+            }
+            return;
+        }
+        // As many statements on every core, and the meetings evenly among them.
+        let share = self.config.instructions / (plan.cores as usize * PER_STATEMENT);
+        let parts = plan.meetings.len() + 1;
+        for part in 0..parts {
+            for _ in share * part / parts..share * (part + 1) / parts {
+                self.statement();
+            }
+            if let Some(meeting) = plan.meetings.get(part) {
+                self.meet(meeting);
+            }
         }
     }
 
@@ -223,7 +316,7 @@ impl<'c> Generator<'c> {
             self.retire();
         }
         let only_ops = !self.config.ops.is_empty();
-        match self.random.below(100) {
+        match self.structure.below(100) {
             0..8 if !only_ops => self.construct(),
             8..20 if !only_ops => self.idiom(),
             _ => self.instruction(),
@@ -231,19 +324,12 @@ impl<'c> Generator<'c> {
     }
 
     fn instruction(&mut self) {
-        if self.weight == 0 {
+        if self.emitters.is_empty() {
             // Nothing the configuration asks for exists on the target.
-            self.nop();
-            return;
+            return self.nop();
         }
-        let mut at = self.random.below(self.weight);
-        for emitter in &self.emitters {
-            if at < emitter.weight {
-                (emitter.emit)(self);
-                return;
-            }
-            at -= emitter.weight;
-        }
+        let n = self.random.below(self.emitters.len() as u64);
+        self.emitters[n as usize](self);
     }
 
     /// Whether a feature may be used.

@@ -10,7 +10,7 @@ use bir_dialect::bir::types::reg_type;
 use bir_dialect::ir::{Annot, Block, Cursor, Dict, NewOp, NewOperand, Value};
 use smallvec::SmallVec;
 
-use super::{Config, Generated, Generator};
+use super::{Config, Generated, Generator, Seat, Stock};
 
 macro_rules! profiles {
     ($($variant:ident = $name:literal, $size:literal: $doc:literal;)*) => {
@@ -84,7 +84,7 @@ pub fn profile(profile: Profile, seed: u64, size: Option<u64>) -> Generated {
         Profile::Unalloc => workload.two_tiles(size),
         Profile::Identity => workload.identities(size),
     }
-    workload.g.finish()
+    workload.g.finish().into_generated()
 }
 
 /// Columns of a tile; a slice of the shared location in `fan` has as many.
@@ -109,7 +109,7 @@ type Use = (&'static str, Value, Annot);
 
 impl<'c> Workload<'c> {
     fn new(config: &'c Config) -> Workload<'c> {
-        let mut g = Generator::new(config);
+        let mut g = Generator::new(config, Stock::new(config), Seat::ALONE);
         let mut dict = |entries: &[(&str, &str)]| {
             let entries: SmallVec<[_; 4]> = entries
                 .iter()

@@ -41,6 +41,9 @@ struct Visit {
     span: (i64, i64),
 }
 
+/// Locations of a pool that count as its latest.
+const RECENT: usize = 256;
+
 /// Partitions tiles often have.
 const PARTS: &[u64] = &[128, 128, 64, 32, 16, 1, 96, 100, 48, 7];
 
@@ -83,7 +86,7 @@ impl Generator<'_> {
     /// A shape: partitions, and elements per partition.
     pub(super) fn shape(&mut self) -> (u64, u64) {
         if self.chance(2)
-            && let Some(&at) = self.random_of(Space::Sbuf)
+            && let Some(at) = self.random_of(Space::Sbuf)
         {
             let location = &self.locations[at];
             let (parts, elems) = (location.parts, location.elems());
@@ -105,12 +108,17 @@ impl Generator<'_> {
         n.clamp(1, most) * unit
     }
 
-    fn random_of(&mut self, space: Space) -> Option<&usize> {
+    /// A location of a pool, mostly one of the latest: programs use what they have just made, and
+    /// what is old is out of every cache.
+    fn random_of(&mut self, space: Space) -> Option<usize> {
         let pool = &self.pools[space as usize];
-        if pool.is_empty() {
-            return None;
-        }
-        pool.get(self.random.below(pool.len() as u64) as usize)
+        let first = match pool.len() {
+            0 => return None,
+            len if len > RECENT && self.random.below(8) > 0 => len - RECENT,
+            _ => 0,
+        };
+        let n = self.random.below((pool.len() - first) as u64) as usize;
+        pool.get(first + n).copied()
     }
 
     /// A source: part of what is there, or something new.
@@ -204,7 +212,7 @@ impl Generator<'_> {
         }
         for _ in 0..6 {
             let space = self.pick(&spaces);
-            let Some(&at) = self.random_of(space) else {
+            let Some(at) = self.random_of(space) else {
                 continue;
             };
             let location = &self.locations[at];
@@ -273,16 +281,12 @@ impl Generator<'_> {
         if fits_whole && !self.chance(4) {
             return Some(self.whole(at));
         }
-        let mut tile = self.whole(at);
-        tile.whole = false;
-        tile.dtype = dtype;
-        tile.elems = elems;
-        tile.parts = parts;
         let Visit {
             offset,
             pairs,
             span,
         } = self.pairs(room, elems, writes)?;
+        let whole = self.whole(at);
         let mut access = Access {
             dtype,
             recast: !is_own,
@@ -302,11 +306,17 @@ impl Generator<'_> {
                 self.counts.feature(Feature::PartialWindow);
             }
         }
-        let whole = self.whole_access(at);
-        if access == whole {
-            return Some(self.whole(at));
+        if access == whole.access {
+            return Some(whole);
         }
-        tile.access = access;
+        let mut tile = Tile {
+            access,
+            whole: false,
+            dtype,
+            elems,
+            parts,
+            ..whole
+        };
         self.follow_index(&mut tile, room, span);
         if !is_own {
             self.counts.feature(Feature::Reinterpret);

@@ -265,6 +265,9 @@ impl Lowering<'_> {
             let Some(there) = arena.local.get(&full) else {
                 return Err(bad("which no core of the program has".to_owned()));
             };
+            if there.remote.is_some() {
+                return Err(bad("whose own bytes live elsewhere".to_owned()));
+            }
             let (here, home) = (&location.home, &there.home);
             if (here.partitions, here.row) != (home.partitions, home.row) {
                 return Err(bad("which is of another size".to_owned()));

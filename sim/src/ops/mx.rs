@@ -10,6 +10,7 @@ use crate::lower::{Site, Task};
 use crate::machine::Machine;
 use crate::product::multiply;
 use crate::rows;
+use crate::run::MxScale;
 use crate::runs;
 use crate::simd::{Kernel, fma};
 use crate::tile::Tile;
@@ -184,8 +185,12 @@ impl Task for Quantize {
         let Quantize { dst, scale, src } = self;
         let (to, scale_at) = (m.at(dst)?, m.at(scale)?);
         let from = m.source(src)?;
-        // Largest exponent the elements are given, one below the format's.
-        let limit = if dst.dtype == DType::F8E5M2x4 { 14 } else { 7 };
+        // Largest exponent the elements are given: one below the format's, or its own.
+        let own = if dst.dtype == DType::F8E5M2x4 { 15 } else { 8 };
+        let (limit, overflow) = match m.mx_scale {
+            MxScale::Isa => (own - 1, Overflow::Default),
+            MxScale::Ocp => (own, Overflow::Saturate),
+        };
         let Machine {
             mem,
             scratch,
@@ -215,7 +220,7 @@ impl Task for Quantize {
                 for (p, at) in rows() {
                     let elements: [u8; PACKED] = std::array::from_fn(|j| {
                         let value = (f64::from(values[at + j]) / factor) as f32;
-                        packed_element_from_f32(dst.dtype, value, Overflow::Default).unwrap_or(0)
+                        packed_element_from_f32(dst.dtype, value, overflow).unwrap_or(0)
                     });
                     let bits = pack_x4(dst.dtype, elements).unwrap_or(0);
                     let element = &mut packed[(p * columns + column) * dst.size..][..dst.size];

@@ -4,8 +4,9 @@ use crate::alu::{Alu, ReduceRows, quiet, reduce_rows};
 use crate::fault::{Run, malformed};
 use crate::lower::{Scalar, Site, Task};
 use crate::machine::Machine;
+use crate::recur::{self, SIDE};
 use crate::rows::{self, Rows};
-use crate::simd::{Kernel, Lanes};
+use crate::simd::Lanes;
 use crate::tile::Tile;
 
 use super::accumulate::{per_row, place};
@@ -124,117 +125,21 @@ struct Scan {
     reverse: [bool; 2],
 }
 
-/// Rows whose recurrences run side by side.
-const SIDE_BY_SIDE: usize = 8;
-
-/// Steps of them at a time, in arrays of fixed size: a step waits for the one before it, so nothing
-/// else may stand in the way.
-const STEPS: usize = 16;
-
-/// `state = f(lhs, state, rhs)` along rows that lie one behind another.
-struct Recur<'a, F> {
-    lhs: &'a [f32],
-    rhs: &'a [f32],
-    out: &'a mut [f32],
-    len: usize,
-    initial: &'a [f32],
-    step: F,
-}
-
-impl<F: Fn(f32, f32, f32) -> f32> Kernel for Recur<'_, F> {
-    type Out = ();
-
-    #[inline(always)]
-    #[allow(
-        clippy::needless_range_loop,
-        reason = "arrays of one fixed size: indices are constants once the loops are unrolled"
-    )]
-    fn run<const FMA: bool>(self) {
-        let Recur {
-            lhs,
-            rhs,
-            out,
-            len,
-            initial,
-            step,
-        } = self;
-        let mut state = [0.0; SIDE_BY_SIDE];
-        state[..initial.len()].copy_from_slice(initial);
-        let mut done = 0;
-        if initial.len() == SIDE_BY_SIDE {
-            let (mut a, mut b) = ([[0.0; STEPS]; SIDE_BY_SIDE], [[0.0; STEPS]; SIDE_BY_SIDE]);
-            while done + STEPS <= len {
-                for row in 0..SIDE_BY_SIDE {
-                    let at = row * len + done;
-                    a[row].copy_from_slice(&lhs[at..at + STEPS]);
-                    b[row].copy_from_slice(&rhs[at..at + STEPS]);
-                }
-                for i in 0..STEPS {
-                    for row in 0..SIDE_BY_SIDE {
-                        state[row] = step(a[row][i], state[row], b[row][i]);
-                        a[row][i] = state[row];
-                    }
-                }
-                for row in 0..SIDE_BY_SIDE {
-                    let at = row * len + done;
-                    for i in 0..STEPS {
-                        a[row][i] = quiet(a[row][i]);
-                    }
-                    out[at..at + STEPS].copy_from_slice(&a[row]);
-                }
-                done += STEPS;
-            }
-        }
-        for (row, state) in state[..initial.len()].iter_mut().enumerate() {
-            for i in row * len + done..(row + 1) * len {
-                *state = step(lhs[i], *state, rhs[i]);
-                out[i] = quiet(*state);
-            }
-        }
-    }
-}
-
-fn recur(
-    lanes: Lanes,
-    scan: &Scan,
-    (lhs, rhs): (&[f32], &[f32]),
-    out: &mut [f32],
-    len: usize,
-    initial: &[f32],
-) {
+fn along_rows(lanes: Lanes, scan: &Scan, rows: recur::Rows<'_>) {
     match (scan.op0, scan.op1, scan.reverse) {
-        (Alu::Multiply, Alu::Add, _) => {
-            lanes.run(Recur {
-                lhs,
-                rhs,
-                out,
-                len,
-                initial,
-                step: |a: f32, s: f32, b: f32| a * s + b,
-            });
-        }
-        (op0, op1, [reverse0, reverse1]) => {
-            let step = move |a: f32, s: f32, b: f32| {
-                let first = if reverse0 {
-                    op0.apply(s, a)
-                } else {
-                    op0.apply(a, s)
-                };
-                if reverse1 {
-                    op1.apply(b, first)
-                } else {
-                    op1.apply(first, b)
-                }
+        (Alu::Multiply, Alu::Add, _) => recur::recur(lanes, rows, |a, s, b| a * s + b),
+        (op0, op1, [reverse0, reverse1]) => recur::recur(lanes, rows, move |a, s, b| {
+            let first = if reverse0 {
+                op0.apply(s, a)
+            } else {
+                op0.apply(a, s)
             };
-            lanes.run(Recur {
-                lhs,
-                rhs,
-                out,
-                len,
-                initial,
-                step,
-            });
-        }
+            if reverse1 {
+                op1.apply(b, first)
+            } else {
+                op1.apply(first, b)
+            }
+        }),
     }
 }
 
@@ -261,12 +166,18 @@ impl Task for Scan {
                 out,
             } = rows;
             let count = out.len() / len.max(1);
-            let states = states[first..first + count].chunks(SIDE_BY_SIDE);
+            let states = states[first..first + count].chunks(SIDE);
             for (part, states) in states.enumerate() {
-                let from = part * SIDE_BY_SIDE * len;
+                let from = part * SIDE * len;
                 let part = from..from + states.len() * len;
-                let (a, b) = (&a[part.clone()], &b[part.clone()]);
-                recur(lanes, self, (a, b), &mut out[part], len, states);
+                let rows = recur::Rows {
+                    lhs: &a[part.clone()],
+                    rhs: &b[part.clone()],
+                    out: &mut out[part],
+                    len,
+                    initial: states,
+                };
+                along_rows(lanes, self, rows);
             }
         })
     }

@@ -7,7 +7,8 @@ use crate::func::{Apply, Func};
 use crate::hidden::LANES;
 use crate::lower::{Scalar, Site, Task};
 use crate::machine::{Accumulator, Machine};
-use crate::rows;
+use crate::rows::{self, Rows};
+use crate::simd::Lanes;
 use crate::tile::Tile;
 
 use super::accumulate::{Command, per_row, place, write_column};
@@ -83,6 +84,39 @@ fn read_scalar(m: &mut Machine, scalar: &Scalar, partitions: usize) -> Run<Vec<f
     Ok(values)
 }
 
+/// Steps with one scalar each on the elements of a row, from `x` to `out`.
+fn stepwise(
+    lanes: Lanes,
+    steps: impl Iterator<Item = (Alu, f32, bool)>,
+    x: &[f32],
+    out: &mut [f32],
+) {
+    let mut own = Arg::Row(x);
+    for (op, side, reverse) in steps {
+        let side = Arg::Splat(side);
+        let (a, b) = if reverse { (side, own) } else { (own, side) };
+        let out = &mut *out;
+        lanes.run(Binary { op, out, a, b });
+        own = Arg::Own;
+    }
+    if matches!(own, Arg::Row(_)) {
+        out.copy_from_slice(x);
+    }
+}
+
+/// Each row of a source and of a destination of one shape, with its number.
+fn pairs<'r>(
+    first: usize,
+    from: &'r [f32],
+    to: &'r mut [f32],
+    len: usize,
+) -> impl Iterator<Item = (usize, &'r [f32], &'r mut [f32])> {
+    let rows = from
+        .chunks_exact(len.max(1))
+        .zip(to.chunks_exact_mut(len.max(1)));
+    (first..).zip(rows).map(|(p, (x, out))| (p, x, out))
+}
+
 impl Task for Rowwise {
     fn run(&self, m: &mut Machine) -> Run<()> {
         let Rowwise {
@@ -104,34 +138,23 @@ impl Task for Rowwise {
         };
         let reduces = reduction.command != Command::Idle;
         let mut reduced = [0.0f32; LANES];
-        let lanes = m.lanes;
         let len = src.elements;
-        let group = m.group((dst, to), &[(src, from)]);
-        for (first, count) in rows::groups(src.partitions, group) {
-            let Machine { mem, scratch, .. } = &mut *m;
-            let (values, spare) = (&mut scratch.out, &mut scratch.spare);
-            rows::load(lanes, mem, src, from, (first, count), values, spare);
-            let rows = values[..count * len].chunks_exact_mut(len.max(1));
-            for (p, row) in (first..).zip(rows) {
-                for (step, side) in steps.iter().zip(&sides) {
-                    let (own, side) = (Arg::Own, Arg::Splat(side[p]));
-                    let (a, b) = if step.reverse {
-                        (side, own)
-                    } else {
-                        (own, side)
-                    };
-                    lanes.run(Binary {
-                        op: step.op,
-                        out: &mut *row,
-                        a,
-                        b,
-                    });
-                }
+        rows::map(m, (dst, to), [(src, from)], |rows| {
+            let Rows {
+                lanes,
+                first,
+                sources: [values],
+                out,
+            } = rows;
+            for (p, x, out) in pairs(first, values, out, len) {
+                let steps = steps.iter().zip(&sides);
+                let steps = steps.map(|(step, side)| (step.op, side[p], step.reverse));
+                stepwise(lanes, steps, x, out);
                 if let Some((func, alpha)) = *func {
                     lanes.run(Apply {
                         func,
                         alpha,
-                        out: row,
+                        out,
                         x: Arg::Own,
                         scale: 1.0,
                         // Adding -0 changes no value, not even 0.
@@ -140,18 +163,17 @@ impl Task for Rowwise {
                 }
             }
             if reduces {
+                let count = out.len() / len.max(1);
                 let job = ReduceRows {
                     op: reduction.op,
-                    rows: values,
+                    rows: out,
                     len,
                     stride: len,
                     out: &mut reduced[first..first + count],
                 };
                 reduce_rows(lanes, job);
             }
-            rows::store(lanes, mem, dst, to, (first, count), values, spare);
-        }
-        m.mark(dst, to);
+        })?;
         reduction.keep(m, &mut reduced, src.partitions, init.as_deref())
     }
 
@@ -366,26 +388,14 @@ impl Task for Cumulative {
                 .collect::<Run<Vec<f32>>>()?,
             _ => vec![identity(*op); src.partitions],
         };
-        let lanes = m.lanes;
         let len = src.elements;
-        let group = m.group((dst, to), &[(src, from)]);
-        for (first, count) in rows::groups(src.partitions, group) {
-            let Machine { mem, scratch, .. } = &mut *m;
-            let (values, spare) = (&mut scratch.out, &mut scratch.spare);
-            rows::load(lanes, mem, src, from, (first, count), values, spare);
-            let rows = values[..count * len].chunks_exact_mut(len.max(1));
-            for (p, row) in (first..).zip(rows) {
-                lanes.run(Binary {
-                    op: step.op,
-                    out: &mut *row,
-                    a: Arg::Own,
-                    b: Arg::Splat(sides[p]),
-                });
-                states[p] = run_along(*op, row, states[p]);
+        rows::map(m, (dst, to), [(src, from)], |rows| {
+            for (p, x, out) in pairs(rows.first, rows.sources[0], rows.out, len) {
+                let first = std::iter::once((step.op, sides[p], false));
+                stepwise(rows.lanes, first, x, out);
+                states[p] = run_along(*op, out, states[p]);
             }
-            rows::store(lanes, mem, dst, to, (first, count), values, spare);
-        }
-        m.mark(dst, to);
+        })?;
         for (p, &state) in states.iter().enumerate() {
             m.dve.set(p, state);
         }
@@ -446,37 +456,18 @@ impl Task for Cached {
                 _ => values.resize(src.partitions, 0.0),
             }
         }
-        let lanes = m.lanes;
-        let len = src.elements;
-        let group = m.group((dst, to), &[(src, from)]);
-        for (first, count) in rows::groups(src.partitions, group) {
-            let Machine { mem, scratch, .. } = &mut *m;
-            let (values, spare) = (&mut scratch.out, &mut scratch.spare);
-            rows::load(lanes, mem, src, from, (first, count), values, spare);
-            let rows = values[..count * len].chunks_exact_mut(len.max(1));
-            for (p, row) in (first..).zip(rows) {
-                for (step, side) in self.steps.iter().zip(&sides) {
-                    let Some((op, _, reverse)) = step else {
-                        continue;
-                    };
-                    let (own, side) = (Arg::Own, Arg::Splat(side[p]));
-                    let (a, b) = if *reverse && !op.is_unary() {
-                        (side, own)
-                    } else {
-                        (own, side)
-                    };
-                    lanes.run(Binary {
-                        op: *op,
-                        out: &mut *row,
-                        a,
-                        b,
-                    });
-                }
+        let steps = || {
+            { self.steps.iter().zip(&sides) }.filter_map(|(step, side)| {
+                let (op, _, reverse) = step.as_ref()?;
+                Some((*op, side, *reverse && !op.is_unary()))
+            })
+        };
+        rows::map(m, (dst, to), [(src, from)], |rows| {
+            for (p, x, out) in pairs(rows.first, rows.sources[0], rows.out, src.elements) {
+                let steps = steps().map(|(op, side, reverse)| (op, side[p], reverse));
+                stepwise(rows.lanes, steps, x, out);
             }
-            rows::store(lanes, mem, dst, to, (first, count), values, spare);
-        }
-        m.mark(dst, to);
-        Ok(())
+        })
     }
 
     fn bytes(&self) -> u64 {

@@ -2,7 +2,7 @@
 //!
 //! A candidate is the best program so far with one thing simplified. It is kept if it is still
 //! valid (where that is asked for) and the caller's test says yes. What takes away most is tried
-//! first: runs of instructions, then loops and branches, locations, operands, accesses, shapes,
+//! first: what all outputs but one need, runs of instructions, then loops and branches, locations, operands, accesses, shapes,
 //! attributes and numbers; round after round, until nothing helps.
 //!
 //! Invariants:
@@ -13,6 +13,7 @@
 
 mod access;
 mod attributes;
+mod cones;
 mod control;
 mod locations;
 mod ops;
@@ -144,6 +145,7 @@ type Step = fn(&mut Reducer<'_>) -> bool;
 
 /// In order of benefit.
 const STEPS: &[Step] = &[
+    cones::keep_cones,
     ops::drop_runs,
     control::straighten,
     control::inline_loops,

@@ -10,10 +10,10 @@ use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Annot, Cursor, Ir, NewOp, NewOperand, Op, Value};
 use smallvec::SmallVec;
 
-use super::Reducer;
+use super::{Reducer, cones};
 
 /// Whether an op stands for itself: no module, function, location or branch.
-fn is_droppable(ir: &Ir, op: Op) -> bool {
+pub(super) fn is_droppable(ir: &Ir, op: Op) -> bool {
     match OpCode::of(ir, op) {
         Some(OpCode::Module | OpCode::Func | OpCode::Alloc) => false,
         Some(code) => !code.def().has(Trait::Terminator),
@@ -116,10 +116,15 @@ pub(super) fn replace_by_fills(reducer: &mut Reducer<'_>) -> bool {
             && reducer.best.regions(op).is_empty()
             && OpCode::of(&reducer.best, op) != Some(OpCode::Memset)
         {
-            progress |= reducer.attempt(|ir| {
+            let filled = reducer.attempt(|ir| {
                 replace_by_fill(ir, op);
                 ir.erase(op)
             });
+            // What made its sources is dead, and every candidate without it is quicker to test.
+            if filled {
+                progress = true;
+                cones::sweep(reducer);
+            }
         }
     }
     progress

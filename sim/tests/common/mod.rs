@@ -1,75 +1,31 @@
 //! What the tests share: programs from text, tensors from numbers.
 #![allow(dead_code, unreachable_pub, clippy::expect_used, clippy::panic)]
 
+mod text;
+
 use std::collections::BTreeMap;
 
 use bir_dialect::bir::num::{DType, from_f32, from_f64, store_bits, to_f32};
-use bir_dialect::bir::program::new_ir;
-use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
+use bir_dialect::bir::verify::Level;
 use bir_dialect::ir::Ir;
-use bir_dialect::text::diag::Diagnostics;
-use bir_dialect::text::{ParseOptions, parse};
 use bir_sim::{Fault, Options, Simulation, Tensor};
+
+pub use text::*;
 
 /// Reads and verifies a function's body.
 pub fn program(target: &str, body: &str) -> Ir {
-    let text = format!(
-        "bir.module @t {{target = \"{target}\"}} {{\n bir.func @main {{\n{body}\n }}\n}}\n"
-    );
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    parse(
-        &text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
-    if !diags.has_errors() {
-        verify(&ir, VerifyOptions::default(), &mut diags);
-    }
-    let messages: Vec<&str> = diags.iter().map(|d| d.message.as_str()).collect();
-    assert!(!diags.has_errors(), "{text}\n{messages:?}");
-    ir
+    let attrs = format!("target = \"{target}\"");
+    clean(&module(&attrs, body), Level::Default)
 }
 
 /// Reads a function's body, on `trn3`, without verifying it.
 pub fn unverified(body: &str) -> Ir {
-    let text =
-        format!("bir.module @t {{target = \"trn3\"}} {{\n bir.func @main {{\n{body}\n }}\n}}\n");
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    parse(
-        &text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
-    let messages: Vec<&str> = diags.iter().map(|d| d.message.as_str()).collect();
-    assert!(!diags.has_errors(), "{text}\n{messages:?}");
-    ir
+    clean(&module("target = \"trn3\"", body), Level::Off)
 }
 
 /// What the verifier says about a body on `trn2`.
 pub fn findings(body: &str) -> Vec<String> {
-    let text =
-        format!("bir.module @t {{target = \"trn2\"}} {{\n bir.func @main {{\n{body}\n }}\n}}\n");
-    let mut ir = new_ir();
-    let mut diags = Diagnostics::new();
-    parse(
-        &text,
-        0..text.len(),
-        &mut ir,
-        ParseOptions::default(),
-        &mut diags,
-    );
-    let options = VerifyOptions {
-        level: Level::Full,
-        ..VerifyOptions::default()
-    };
-    verify(&ir, options, &mut diags);
-    diags.iter().map(|d| d.message.clone()).collect()
+    messages(&read(&module("target = \"trn2\"", body), Level::Full).1)
 }
 
 /// A tensor of these f32 values, converted.

@@ -28,22 +28,23 @@ def sorting():
     return {"x": x}, {"top": np.take_along_axis(x, order, axis=1), "where": order.astype(np.uint32)}
 
 
-def quantised(x, dtype, e_max):
-    """Scales per 8 x 4 elements, and the values they stand for."""
+def quantised(x, dtype, e_max, room):
+    """Scales per 8 x 4 elements, and the values they stand for; the largest is `room` powers of two below the format's."""
     p, n = x.shape
     groups = x.astype(np.float64).reshape(p // 8, 8, n // 4, 4)
     largest = np.abs(groups).max(axis=(1, 3))
-    exponent = np.floor(np.log2(largest)) - (e_max - 1)
+    exponent = np.floor(np.log2(largest)) - (e_max - room)
     factor = np.exp2(exponent)[:, None, :, None]
-    values = (groups / factor).astype(np.float32).astype(dtype).astype(np.float64) * factor
+    most = float(ml_dtypes.finfo(dtype).max)
+    values = (groups / factor).astype(np.float32).clip(-most, most).astype(dtype).astype(np.float64) * factor
     return (exponent + 127).astype(np.uint8), values.reshape(p, n // 4, 4)
 
 
-def mx():
+def mx(room=1):
     a = rng.standard_normal((128, 256)).astype(ml_dtypes.bfloat16)
     b = rng.standard_normal((128, 384)).astype(ml_dtypes.bfloat16)
-    scale, av = quantised(a, ml_dtypes.float8_e4m3fn, 8)
-    _, bv = quantised(b, ml_dtypes.float8_e5m2, 15)
+    scale, av = quantised(a, ml_dtypes.float8_e4m3fn, 8, room)
+    _, bv = quantised(b, ml_dtypes.float8_e5m2, 15, room)
     rows = np.zeros((128, 64), np.uint8)
     for group in range(16):
         rows[group // 4 * 32 + group % 4] = scale[group]
@@ -51,6 +52,6 @@ def mx():
     return {"a": a.view(np.uint16), "b": b.view(np.uint16)}, {"sa": rows, "y": y}
 
 
-inputs, expected = {"two_cores": two_cores, "sorting": sorting, "mx": mx}[name]()
+inputs, expected = {"two_cores": two_cores, "sorting": sorting, "mx": mx, "mx_ocp": lambda: mx(0)}[name]()
 np.savez(out / "inputs.npz", **inputs)
 np.savez(out / "expected.npz", **expected)

@@ -12,7 +12,7 @@ use bir_dialect::text::diag::Diagnostics;
 use bir_dialect::text::render::{ReportStyle, SourceFile};
 use bir_dialect::text::{ParseOptions, parse};
 use bir_sim::{
-    Fault, Lanes, Options, Outcome, Port, PortKind, Simulation, Tensor, Tolerance, Uninit, compare,
+    Fault, Lanes, MxScale, Options, Outcome, Port, PortKind, Simulation, Tensor, Tolerance, Uninit, compare,
     npy, random,
 };
 use bir_tools::arrays::{from_file, given, named, port, tensor};
@@ -57,6 +57,10 @@ struct Args {
     /// What reading a byte does that nothing has written
     #[arg(long, value_enum, default_value_t = UninitArg::Error, value_name = "WHAT", help_heading = "Inputs")]
     uninit: UninitArg,
+
+    /// Largest exponent `quantize_mx` gives the elements of a group
+    #[arg(long, value_enum, default_value_t = MxScaleArg::Isa, value_name = "RULE", help_heading = "Inputs")]
+    mx_scale: MxScaleArg,
 
     /// Write one output
     #[arg(long, value_name = "NAME=FILE.npy", value_parser = named, help_heading = "Outputs")]
@@ -139,6 +143,14 @@ enum UninitArg {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum MxScaleArg {
+    /// One below the format's largest, so that nothing is clipped
+    Isa,
+    /// The format's largest, clipped at the largest finite number
+    Ocp,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum NanArg {
     /// Any NaN equals any NaN
     Any,
@@ -218,6 +230,10 @@ fn run(args: &Args) -> Result<bool, String> {
             Lanes::baseline()
         } else {
             Lanes::best()
+        },
+        mx_scale: match args.mx_scale {
+            MxScaleArg::Isa => MxScale::Isa,
+            MxScaleArg::Ocp => MxScale::Ocp,
         },
     };
     let simulation = match Simulation::new(&ir, options) {

@@ -1,4 +1,4 @@
-//! Collectives, in groups of one rank.
+//! Collectives in groups of one rank; `cores.rs` has those of several.
 
 use bir_dialect::bir::access::Pair;
 use bir_dialect::bir::num::DType;
@@ -7,8 +7,6 @@ use bir_dialect::bir::space::Space;
 
 use super::super::Generator;
 use super::super::draft::Draft;
-
-const ALONE: &[&[i64]] = &[&[0]];
 
 fn one_to_one(g: &mut Generator<'_>, code: OpCode, word: bool, dst: &str, srcs: &[&str]) {
     let mut draft = Draft::new(code);
@@ -30,7 +28,7 @@ fn one_to_one(g: &mut Generator<'_>, code: OpCode, word: bool, dst: &str, srcs: 
         want = want.of(&[dtype]);
     }
     g.write_as(&mut draft, dst, want);
-    g.lists(&mut draft, "groups", ALONE);
+    g.alone(&mut draft);
     g.emit(draft);
 }
 
@@ -76,7 +74,8 @@ pub(super) fn collective_permute(g: &mut Generator<'_>) {
     let src = g.read(&mut draft, "src", parts, elems);
     let want = g.want(&draft, "dst", parts, elems).of(&[src.dtype]);
     g.write_as(&mut draft, "dst", want);
-    g.lists(&mut draft, "pairs", &[&[0, 0]]);
+    let rank = g.rank();
+    g.lists(&mut draft, "pairs", &[&[rank, rank]]);
     g.emit(draft);
 }
 
@@ -89,7 +88,7 @@ fn with_metadata(g: &mut Generator<'_>, code: OpCode) {
     draft.tile("metadata", counts);
     let want = g.want(&draft, "dst", 1, elems).of(&[src.dtype]);
     g.write_as(&mut draft, "dst", want);
-    g.lists(&mut draft, "groups", ALONE);
+    g.alone(&mut draft);
     g.emit(draft);
 }
 
@@ -115,11 +114,17 @@ pub(super) fn processing_rank_id(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::ProcessingRankId);
     let iter = g.random.below(4) as i64;
     g.int(&mut draft, "iter", iter);
-    g.lists(&mut draft, "groups", ALONE);
+    g.alone(&mut draft);
     g.define_register(draft, DType::I32, None);
 }
 
 impl Generator<'_> {
+    /// A group of the own rank.
+    fn alone(&mut self, draft: &mut Draft) {
+        let rank = self.rank();
+        self.lists(draft, "groups", &[&[rank]]);
+    }
+
     /// `[send counts, send displacements, receive counts]` of one rank, in DRAM.
     fn metadata(&mut self, elems: u64) -> super::super::draft::Tile {
         let at = self.allocate(Space::Dram, DType::U32, 3, 1, &[]);

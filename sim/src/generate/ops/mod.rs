@@ -22,11 +22,11 @@ use super::{Config, Generator};
 pub(super) struct Emitter {
     pub(super) code: OpCode,
     /// How often, relative to the others.
-    pub(super) weight: u64,
+    pub(super) weight: usize,
     pub(super) emit: fn(&mut Generator<'_>),
 }
 
-const fn emitter(code: OpCode, weight: u64, emit: fn(&mut Generator<'_>)) -> Emitter {
+const fn emitter(code: OpCode, weight: usize, emit: fn(&mut Generator<'_>)) -> Emitter {
     Emitter { code, weight, emit }
 }
 
@@ -177,8 +177,8 @@ static EMITTERS: &[Emitter] = &[
     emitter(OpCode::DevicePrint, 1, control::device_print),
 ];
 
-/// The emitters a generation has and a configuration asks for.
-pub(super) fn available(target: Target, config: &Config) -> Vec<&'static Emitter> {
+/// The emitters a generation has and a configuration asks for, each as often as it weighs.
+pub(super) fn available(target: Target, config: &Config) -> Vec<fn(&mut Generator<'_>)> {
     EMITTERS
         .iter()
         .filter(|emitter| config.ops.is_empty() || config.ops.contains(&emitter.code))
@@ -187,6 +187,7 @@ pub(super) fn available(target: Target, config: &Config) -> Vec<&'static Emitter
             let engines = emitter.code.def().engines;
             engines.is_some_and(|engines| !engines.on(target).is_empty())
         })
+        .flat_map(|emitter| std::iter::repeat_n(emitter.emit, emitter.weight))
         .collect()
 }
 
@@ -340,8 +341,8 @@ const COMPARE: &[&str] = &["equal", "greater", "greater_equal", "less", "less_eq
 mod tests {
     use super::*;
 
-    /// Ops no emitter makes: structure, which constructs make, and what one core cannot run alone or
-    /// nobody can.
+    /// Ops no emitter makes: structure, which constructs make, what several cores meet at, and what
+    /// nobody can run.
     const NOT_EMITTED: &[OpCode] = &[
         OpCode::Module,
         OpCode::Func,
