@@ -198,8 +198,8 @@ mod tests {
             let initial: Vec<f32> = (0..count).map(|_| number()).collect();
             let step = |a: f32, state: f32, b: f32| a * state - b;
             let mut want = vec![0.0; count * len];
-            for row in 0..count {
-                let mut state = initial[row];
+            for (row, &first) in initial.iter().enumerate() {
+                let mut state = first;
                 for i in row * len..(row + 1) * len {
                     state = step(lhs[i], state, rhs[i]);
                     want[i] = quiet(state);

@@ -33,6 +33,7 @@ pub(super) struct Tile {
 }
 
 impl Clone for Tile {
+    #[inline]
     fn clone(&self) -> Tile {
         // Slices are copied whole, where clones of small vectors go element by element.
         let access = Access {

@@ -122,12 +122,14 @@ impl Generator<'_> {
     }
 
     /// A source: part of what is there, or something new.
+    #[inline] // mostly the result is not used, and then need not be copied
     pub(super) fn read(&mut self, draft: &mut Draft, role: &str, parts: u64, elems: u64) -> Tile {
         let want = self.want(draft, role, parts, elems);
         self.read_as(draft, role, want)
     }
 
     /// As [`read`](Self::read), with a narrower choice.
+    #[inline] // mostly the result is not used, and then need not be copied
     pub(super) fn read_as(&mut self, draft: &mut Draft, role: &str, want: Want) -> Tile {
         let tile = self.source(want);
         draft.tile(role, tile.clone());
@@ -143,12 +145,14 @@ impl Generator<'_> {
     }
 
     /// A destination that overlaps no source: mostly new, so that much stays alive.
+    #[inline] // mostly the result is not used, and then need not be copied
     pub(super) fn write(&mut self, draft: &mut Draft, role: &str, parts: u64, elems: u64) -> Tile {
         let want = self.want(draft, role, parts, elems);
         self.write_as(draft, role, want)
     }
 
     /// As [`write`](Self::write), with a narrower choice.
+    #[inline] // mostly the result is not used, and then need not be copied
     pub(super) fn write_as(&mut self, draft: &mut Draft, role: &str, want: Want) -> Tile {
         let tile = self.target_tile(draft, want);
         draft.tile(role, tile.clone());

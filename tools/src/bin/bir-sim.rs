@@ -12,8 +12,8 @@ use bir_dialect::text::diag::Diagnostics;
 use bir_dialect::text::render::{ReportStyle, SourceFile};
 use bir_dialect::text::{ParseOptions, parse};
 use bir_sim::{
-    Fault, Lanes, MxScale, Options, Outcome, Port, PortKind, Simulation, Tensor, Tolerance, Uninit, compare,
-    npy, random,
+    Fault, Lanes, MxScale, Options, Outcome, Port, PortKind, Simulation, Tensor, Tolerance, Uninit,
+    compare, npy, random,
 };
 use bir_tools::arrays::{from_file, given, named, port, tensor};
 use bir_tools::files::Input;
