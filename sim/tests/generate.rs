@@ -19,6 +19,7 @@ fn programs(default: u64) -> std::ops::Range<u64> {
 fn config(seed: u64) -> Config {
     Config {
         seed,
+        max_cores: 4,
         ..Config::default()
     }
 }

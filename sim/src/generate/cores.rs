@@ -75,9 +75,12 @@ impl Plan {
                 && asked(code)
         };
         let codes: Vec<OpCode> = { MEETINGS.iter().copied() }.filter(available).collect();
+        if config.max_cores < 2 || codes.is_empty() {
+            return Plan::ALONE;
+        }
         let needed = !config.ops.is_empty() && codes.iter().any(|code| FOR_SEVERAL.contains(code));
         let may = config.ops.is_empty() && !config.without.has(Feature::Cores);
-        if codes.is_empty() || !(needed || may && random.below(6) == 0) {
+        if !(needed || may && random.below(6) == 0) {
             return Plan::ALONE;
         }
         let cores = match random.below(4) {
@@ -85,6 +88,7 @@ impl Plan {
             1 => 4,
             _ => 2,
         };
+        let cores = config.max_cores.min(cores);
         let mut pick = |n: usize| random.below(n as u64) as usize;
         let count = 1 + pick(4);
         let meetings = (0..count).map(|number| Meeting {

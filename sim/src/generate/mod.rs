@@ -55,6 +55,8 @@ pub struct Config {
     pub target: Option<Target>,
     /// Most elements of a tile per partition.
     pub max_elements: u64,
+    /// Most cores of a program; where there may be several, one program in six has them.
+    pub max_cores: u32,
     /// Features left out.
     pub without: FeatureSet,
     /// The ops to choose from; all where empty. Whatever they need to read is made all the same.
@@ -70,6 +72,7 @@ impl Default for Config {
             instructions: 200,
             target: None,
             max_elements: 64,
+            max_cores: 1,
             without: FeatureSet::default(),
             ops: Vec::new(),
             without_ops: Vec::new(),

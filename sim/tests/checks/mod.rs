@@ -2,9 +2,6 @@
 //! `cargo test` and by the fuzz targets.
 #![allow(dead_code, unreachable_pub, clippy::expect_used, clippy::panic)]
 
-#[path = "../common/text.rs"]
-mod text;
-
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -18,8 +15,6 @@ use bir_sim::reduce::{ReduceOptions, instructions, is_valid, reduce};
 use bir_sim::validate::Baseline;
 use bir_sim::{Fault, Inputs, Options, Outcome, Simulation, Uninit, random};
 
-pub use text::{assert_valid, clean};
-
 /// A configuration from bytes: the seed, the size, features left out.
 pub fn config(data: &[u8], most: usize) -> Config {
     let byte = |at: usize| data.get(at).copied().unwrap_or(0);
@@ -27,6 +22,7 @@ pub fn config(data: &[u8], most: usize) -> Config {
     let mut config = Config {
         seed: word(0),
         instructions: 1 + word(8) as u16 as usize % most,
+        max_cores: 1 + (word(8) >> 16) as u32 % 4,
         ..Config::default()
     };
     for (at, &feature) in Feature::ALL.iter().enumerate() {
@@ -35,6 +31,17 @@ pub fn config(data: &[u8], most: usize) -> Config {
         }
     }
     config
+}
+
+/// Fails where the verifier finds anything at any level.
+pub fn assert_valid(ir: &Ir, what: &str) {
+    if let Err(refused) = bir_dialect::check(ir, Level::Full) {
+        panic!("{what}\n{}\n{refused}", print(ir, PrintOptions::default()));
+    }
+}
+
+fn read(text: &str) -> Ir {
+    bir_dialect::read(text, Level::Off).unwrap_or_else(|refused| panic!("{text}\n{refused}"))
 }
 
 fn generic(ir: &Ir) -> String {
@@ -77,11 +84,11 @@ pub fn check_program(config: &Config) -> Counts {
     let seeds = [config.seed];
     let baseline = Baseline::new(&program.ir, &seeds, Options::default())
         .unwrap_or_else(|fault| panic!("{what}\n{text}\n{fault}"));
-    let custom = clean(&text, Level::Off);
+    let custom = read(&text);
     assert_eq!(print(&custom, PrintOptions::default()), text, "{what}");
     let general = generic(&custom);
     assert_eq!(general, generic(&program.ir), "{what}");
-    if let Err(difference) = baseline.check(&clean(&general, Level::Off)) {
+    if let Err(difference) = baseline.check(&read(&general)) {
         panic!("{what}\n{text}\n{difference}");
     }
     check_holes(&program.ir, config.seed, &what);

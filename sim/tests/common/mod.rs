@@ -25,7 +25,10 @@ pub fn unverified(body: &str) -> Ir {
 
 /// What the verifier says about a body on `trn2`.
 pub fn findings(body: &str) -> Vec<String> {
-    messages(&read(&module("target = \"trn2\"", body), Level::Full).1)
+    let text = module("target = \"trn2\"", body);
+    bir_dialect::read(&text, Level::Full)
+        .err()
+        .map_or_else(Vec::new, |refused| refused.messages().to_vec())
 }
 
 /// A tensor of these f32 values, converted.

@@ -41,6 +41,10 @@ struct Args {
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=16384), help_heading = "Random programs")]
     max_elements: u64,
 
+    /// Most cores of a random program; one in six has several, or all where an op asked for needs them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4), help_heading = "Random programs")]
+    max_cores: u32,
+
     /// Features and ops left out
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = part, help_heading = "Random programs")]
     without: Vec<Part>,
@@ -160,6 +164,7 @@ fn make(args: &Args) -> Generated {
                 seed: args.seed,
                 target: args.target,
                 max_elements: args.max_elements,
+                max_cores: args.max_cores,
                 ops: args.ops.clone(),
                 ..Config::default()
             };
