@@ -53,6 +53,7 @@ config.substitutions += [
     ("%plain-bir-opt", str(bir_opt)),
     ("%bir-sim", str(pathlib.Path(bir_opt).with_name("bir-sim"))),
     ("%bir-gen", str(pathlib.Path(bir_opt).with_name("bir-gen"))),
+    ("%bir-pattern", str(pathlib.Path(bir_opt).with_name("bir-pattern"))),
     ("%bir-reduce", str(pathlib.Path(bir_opt).with_name("bir-reduce"))),
     ("%mlir-opt", f"{mlir_opt} --allow-unregistered-dialect"),
     ("%xdsl-opt", f"{xdsl_opt} --allow-unregistered-dialect"),

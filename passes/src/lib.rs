@@ -3,6 +3,7 @@
 //! * [`pass`] – what a pass is: options, statistics, what it is given while it runs;
 //! * [`options`] – options declared once, for parsing, printing, help and manual;
 //! * [`registry`] – the one table of all passes; [`planes`] – the named pipelines `-O0` to `-O3`;
+//! * [`rules`] – the pattern sets a run knows;
 //! * [`pipeline`] – pipeline strings to passes and back;
 //! * [`manager`] – runs a pipeline; [`instrument`] – everything that watches it.
 
@@ -13,8 +14,10 @@ pub mod pass;
 pub mod pipeline;
 pub mod planes;
 pub mod registry;
+pub mod rules;
 
 mod anti_dependency_analyzer;
+mod apply_patterns;
 mod build_fdeps;
 mod canonicalize_names;
 mod dep_reduction;
@@ -36,6 +39,7 @@ mod unroll;
 mod verifier;
 
 pub use anti_dependency_analyzer::AntiDependencyAnalyzer;
+pub use apply_patterns::{ApplyPatterns, DriverChoice};
 pub use build_fdeps::BuildFdeps;
 pub use canonicalize_names::CanonicalizeNames;
 pub use dep_reduction::DepReduction;
@@ -52,5 +56,6 @@ pub use print_stats::PrintStats;
 pub use registry::Registry;
 pub use remove_redundant_loads::RemoveRedundantLoads;
 pub use remove_redundant_memsets::RemoveRedundantMemsets;
+pub use rules::Rules;
 pub use unroll::{Factor, Unroll};
 pub use verifier::Verifier;

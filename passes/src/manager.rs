@@ -7,6 +7,7 @@ use crate::instrument::{Flow, Instrument, Log, PassEvent, PassReport, Verdict};
 use crate::panics;
 use crate::pass::{Anchor, Changed, Limits, PassContext};
 use crate::pipeline::Pipeline;
+use crate::rules::Rules;
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +23,7 @@ pub enum Outcome {
 pub struct Manager {
     instruments: Vec<Box<dyn Instrument>>,
     limits: Limits,
+    rules: Rules,
 }
 
 impl Manager {
@@ -30,7 +32,14 @@ impl Manager {
         Manager {
             instruments: Vec::new(),
             limits,
+            rules: Rules::default(),
         }
+    }
+
+    /// Lets passes apply these pattern sets.
+    pub fn with_rules(mut self, rules: Rules) -> Manager {
+        self.rules = rules;
+        self
     }
 
     /// Adds an instrument nearer to the passes than those before it.
@@ -101,6 +110,7 @@ impl Manager {
         let mut context = PassContext {
             event,
             limits: self.limits,
+            rules: self.rules.clone(),
             diags,
             instruments: &mut self.instruments,
             log,

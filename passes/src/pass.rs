@@ -10,6 +10,7 @@ use bir_dialect::text::diag::{Diagnostic, Diagnostics, Place, Severity};
 use crate::instrument::{Instrument, Log, PassEvent};
 use crate::options::PassOptions;
 use crate::panics;
+use crate::rules::Rules;
 
 /// What a pass works on at a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -146,6 +147,7 @@ impl Default for Limits {
 pub struct PassContext<'a> {
     pub(crate) event: PassEvent<'a>,
     pub(crate) limits: Limits,
+    pub(crate) rules: Rules,
     pub(crate) diags: &'a mut Diagnostics,
     pub(crate) instruments: &'a mut [Box<dyn Instrument>],
     pub(crate) log: &'a mut dyn Log,
@@ -158,6 +160,11 @@ impl PassContext<'_> {
     /// The bounds of this run.
     pub fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// The pattern sets of this run.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// Reports a finding; an error fails the pass.

@@ -3,10 +3,10 @@
 use crate::options::same_name;
 use crate::pass::Pass;
 use crate::{
-    AntiDependencyAnalyzer, BuildFdeps, CanonicalizeNames, DepReduction, EraseFlowDependencies,
-    InstructionReorder, LocalizeSharedMemory, NonSsaLegalization, OrderConstraints, PrintMemoryMap,
-    PrintStats, RemoveRedundantLoads, RemoveRedundantMemsets, Unroll, Verifier,
-    test_passes as test,
+    AntiDependencyAnalyzer, ApplyPatterns, BuildFdeps, CanonicalizeNames, DepReduction,
+    EraseFlowDependencies, InstructionReorder, LocalizeSharedMemory, NonSsaLegalization,
+    OrderConstraints, PrintMemoryMap, PrintStats, RemoveRedundantLoads, RemoveRedundantMemsets,
+    Unroll, Verifier, test_passes as test,
 };
 
 /// Makes a pass with its defaults.
@@ -19,6 +19,7 @@ fn make<P: Pass + Default + 'static>() -> Box<dyn Pass> {
 /// Every pass users see.
 static PASSES: &[(&str, Make)] = &[
     ("anti_dependency_analyzer", make::<AntiDependencyAnalyzer>),
+    ("apply_patterns", make::<ApplyPatterns>),
     ("build_fdeps", make::<BuildFdeps>),
     ("canonicalize_names", make::<CanonicalizeNames>),
     ("dep_reduction", make::<DepReduction>),

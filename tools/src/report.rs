@@ -74,6 +74,11 @@ pub fn print(ir: &Ir, file: SourceFile<'_>, diags: &Diagnostics, style: ReportSt
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Prints a report that is rendered already.
+pub fn text(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// Prints a line that says what is done, and is no error.
 pub fn note(tool: &str, text: &str) {
     line(&format!("{tool}: {text}"));

@@ -87,6 +87,10 @@ pub(super) struct PipelineArgs {
     #[arg(long)]
     pub(super) print_pipeline: bool,
 
+    /// File of rewrite rules for `apply_patterns` (may be repeated)
+    #[arg(long, value_name = "FILE")]
+    pub(super) patterns: Vec<String>,
+
     /// List all passes with their options, and stop
     #[arg(long)]
     pub(super) list_passes: bool,
@@ -171,6 +175,10 @@ pub(super) struct WatchArgs {
     /// Write the module after each pass into a folder, one file each
     #[arg(long, value_name = "DIR", alias = "mlir-print-ir-tree-dir")]
     pub(super) print_ir_tree_dir: Option<String>,
+
+    /// Tell where rewrite rules fired, or did not and why
+    #[arg(long, value_enum, value_name = "WHICH", value_delimiter = ',')]
+    pub(super) remarks: Vec<RemarkArg>,
 
     /// Print time, time per instruction and peak memory of each pass
     #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text", alias = "mlir-timing")]
@@ -311,6 +319,14 @@ pub(super) struct ManualArgs {
     /// Print a completion script for a shell, and stop
     #[arg(long, value_enum, value_name = "SHELL")]
     pub(super) completions: Option<Shell>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum RemarkArg {
+    /// Where rules fired
+    Passed,
+    /// Where rules did not fire, and the first thing in the way
+    Missed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use bir_dialect::bir::verify::VerifyOptions;
 use bir_dialect::text::PrintOptions;
-use bir_passes::Manager;
 use bir_passes::instrument::{
     Bisect, Log, PassSet, PrintIr, PrintIrOptions, PrintIrTree, Progress, ReportFormat, Reproducer,
     Skip, Statistics, StopAfter, Timing, TimingReport, Verification,
 };
 use bir_passes::pass::Limits;
+use bir_passes::{Manager, Rules};
 
 use super::args::{Args, LevelArg, TableFormat};
 use super::validation::{Given, Validation};
@@ -66,8 +66,13 @@ pub(super) fn limits(args: &Args) -> Limits {
 
 /// A manager with everything the flags ask for; the first to be added stands farthest from the
 /// passes.
-pub(super) fn manager(args: &Args, verify: VerifyOptions, timing: &TimingReport) -> Manager {
-    let mut manager = Manager::new(limits(args));
+pub(super) fn manager(
+    args: &Args,
+    verify: VerifyOptions,
+    timing: &TimingReport,
+    rules: Rules,
+) -> Manager {
+    let mut manager = Manager::new(limits(args)).with_rules(rules);
     let control = &args.control;
     if !control.skip_pass.is_empty() {
         let names = control.skip_pass.clone();
@@ -145,14 +150,18 @@ fn kept_flags(args: &Args) -> Vec<String> {
     if args.verification.allow_unregistered_dialect {
         flags.push("--allow-unregistered-dialect".to_owned());
     }
+    for file in &args.pipeline.patterns {
+        flags.push(format!("--patterns={file}"));
+    }
     if args.pipeline.enable_test_passes {
         flags.push("--enable-test-passes".to_owned());
     }
     flags
 }
 
-/// The flags a reproducer may set: what writes files or reads others is not among them.
-pub(super) const KEPT: [&str; 6] = [
+/// The flags a reproducer may set: what writes files is not among them, nor what reads others but for rules.
+pub(super) const KEPT: [&str; 7] = [
+    "--patterns",
     "--pass-pipeline",
     "--verify-each",
     "--max-instructions",

@@ -2,6 +2,7 @@
 //!
 //! * `args` – the flags; `pass_flags` – the flags made from the table of passes;
 //! * `pipeline` – which passes are to run, and what lists them;
+//! * `rules` – `--patterns` and `--remarks`;
 //! * `run` – one run over a file; `instruments` – what watches it;
 //! * `validation` – `--validate`;
 //! * `roundtrip` – `--verify-roundtrip`; `manual` – `--show-dialect`.
@@ -12,6 +13,7 @@ mod manual;
 mod pass_flags;
 mod pipeline;
 mod roundtrip;
+mod rules;
 mod run;
 mod validation;
 

@@ -17,7 +17,7 @@ use bir_passes::{Manager, Outcome, Pipeline};
 use super::args::{Args, LevelArg};
 use super::instruments::{self, KEPT, StandardError};
 use super::pass_flags::{self, PassFlag};
-use super::{Failure, manual, pipeline, roundtrip};
+use super::{Failure, manual, pipeline, roundtrip, rules};
 use crate::files::{Input, Output};
 use crate::report;
 
@@ -109,6 +109,7 @@ fn run_over(args: &Args, pipeline: &Pipeline, input: &Input) -> Result<(), Failu
     if args.pipeline.dump_pass_pipeline {
         report::line(&pipeline.dump());
     }
+    let rules = rules::load(args)?;
     let output = Output::new(&args.output);
     let chunks = input.chunks(args.testing.split_input_file);
     let many = chunks.len() > 1;
@@ -119,7 +120,7 @@ fn run_over(args: &Args, pipeline: &Pipeline, input: &Input) -> Result<(), Failu
         input,
         style: report::style(args.reports.diagnostics, args.reports.color),
         timing: timing.clone(),
-        manager: instruments::manager(args, verify_options(args), &timing),
+        manager: instruments::manager(args, verify_options(args), &timing, rules),
         files: Vec::new(),
     };
     let mut results: Vec<Ir> = Vec::new();

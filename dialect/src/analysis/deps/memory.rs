@@ -6,12 +6,15 @@
 //! * [`clobbered_between`](Memory::clobbered_between) – may somebody write them in between?
 //! * [`last_writer`](Memory::last_writer) – who wrote them last, in this block?
 //! * [`readers_of`](Memory::readers_of) – who reads what this instruction wrote, in this block?
-//! * [`sole_writer`](Memory::sole_writer), [`sole_reader`](Memory::sole_reader) – of a location.
+//! * [`sole_writer`](Memory::sole_writer), [`sole_reader`](Memory::sole_reader) – of a location;
+//! * [`touched_between`](Memory::touched_between) – may somebody access them in between?
 //!
 //! Bytes are cut where accesses of the location start and end; a segment tree over the pieces has
 //! the accesses of each node in program order, so an access is found, added or removed in
 //! O(log² n). Candidates are compared by the exact algebra of accesses. Where loops or branches lie
 //! in between, all they touch counts; answers err on the side of "maybe".
+
+mod moves;
 
 use std::collections::BTreeSet;
 

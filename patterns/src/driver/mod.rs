@@ -1,0 +1,277 @@
+//! Who tries which rule where, and when it ends.
+//!
+//! * [`single_shot`] – each rule once, in the order they are written, each over the whole function in
+//!   program order; what a rule makes is not visited by its own walk;
+//! * [`greedy`] – a worklist to the fixpoint, the best rule that fits first; an instruction made by a
+//!   chain of [`Settings::max_chain`] rewrites, each of what the one before made, ends in an error that
+//!   names the rules that go round in circles.
+//!
+//! Both change nothing where no rule fits. A rule that matches and would leave things as they are is an
+//! error: it would match for ever.
+
+mod greedy;
+mod single_shot;
+
+use std::collections::BTreeMap;
+
+use bir_dialect::bir::view::OpView;
+use bir_dialect::ir::{Ir, Op};
+use bir_dialect::text::diag::{Diagnostic, Part, Place};
+
+use crate::flow::Flow;
+use crate::matcher::{Miss, find};
+use crate::rewriter::Rewriter;
+use crate::rule::{Driver, Flags, Rule, RuleSet};
+
+/// Which remarks are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Remarks {
+    /// None.
+    #[default]
+    Off,
+    /// Where rules fired.
+    Passed,
+    /// Where rules did not, and the first reason.
+    Missed,
+    /// Both.
+    All,
+}
+
+impl Remarks {
+    fn passed(self) -> bool {
+        matches!(self, Remarks::Passed | Remarks::All)
+    }
+
+    fn missed(self) -> bool {
+        matches!(self, Remarks::Missed | Remarks::All)
+    }
+}
+
+/// How a set is applied.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The driver; that of the set where absent.
+    pub driver: Option<Driver>,
+    /// What is allowed.
+    pub allowed: Flags,
+    /// Per option of the set, whether it is on; defaults where shorter.
+    pub options: Vec<bool>,
+    /// Which remarks are made.
+    pub remarks: Remarks,
+    /// Rewrites of what rewrites made, one after the other, before the greedy driver gives up.
+    pub max_chain: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            driver: None,
+            allowed: Flags::default(),
+            options: Vec::new(),
+            remarks: Remarks::Off,
+            max_chain: 64,
+        }
+    }
+}
+
+/// What one rule did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counter {
+    /// Forms tried at an instruction.
+    pub tried: u64,
+    /// Matches, conditions included.
+    pub matched: u64,
+    /// Rewrites.
+    pub applied: u64,
+    /// Per condition, how often it was the one that said no.
+    pub vetoes: BTreeMap<String, u64>,
+}
+
+/// What a run over a function did.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Rewrites.
+    pub applied: u64,
+    /// Per rule of the set.
+    pub counters: Vec<Counter>,
+    /// Remarks, in the order they came up.
+    pub remarks: Vec<Diagnostic>,
+    /// What ended the run.
+    pub error: Option<Diagnostic>,
+}
+
+/// Who is asked before a rewrite, and told its name.
+pub type May<'a> = dyn FnMut(&dyn Fn() -> String) -> bool + 'a;
+
+/// Applies a set to a function. `may` is asked before every rewrite and told its name.
+pub fn apply(
+    ir: &mut Ir,
+    func: Op,
+    set: &RuleSet,
+    settings: &Settings,
+    may: &mut May<'_>,
+) -> Report {
+    let mut work = Work {
+        flow: Flow::new(func),
+        set,
+        settings,
+        may,
+        stopped: false,
+        on: set
+            .rules
+            .iter()
+            .map(|rule| is_on(set, rule, settings))
+            .collect(),
+        report: Report {
+            counters: vec![Counter::default(); set.rules.len()],
+            ..Report::default()
+        },
+    };
+    match settings.driver.unwrap_or(set.driver) {
+        Driver::SingleShot => single_shot::run(ir, &mut work),
+        Driver::Greedy => greedy::run(ir, &mut work),
+    }
+    work.report
+}
+
+fn is_on(set: &RuleSet, rule: &Rule, settings: &Settings) -> bool {
+    rule.option.is_none_or(|option| {
+        let default = set.options.get(option).is_some_and(|option| option.default);
+        settings.options.get(option).copied().unwrap_or(default)
+    })
+}
+
+/// A run under way.
+struct Work<'a> {
+    flow: Flow,
+    set: &'a RuleSet,
+    settings: &'a Settings,
+    may: &'a mut May<'a>,
+    /// Whether nothing more may be rewritten.
+    stopped: bool,
+    /// Per rule.
+    on: Vec<bool>,
+    report: Report,
+}
+
+/// What a rewrite made and removed.
+struct Done {
+    made: Vec<Op>,
+    erased: Vec<Op>,
+}
+
+impl Work<'_> {
+    /// Tries the forms of a rule at an instruction.
+    fn attempt(&mut self, ir: &mut Ir, number: usize, forms: &[u32], op: Op) -> Option<Done> {
+        let rule = &self.set.rules[number];
+        let mut first: Option<(u32, Miss)> = None;
+        for &form in forms {
+            self.report.counters[number].tried += 1;
+            match self.one(ir, number, form, op) {
+                Ok(done) => return done,
+                Err(miss) => {
+                    // The form that came furthest says more than one of another shape.
+                    if first.is_none_or(|(_, other)| depth(miss) > depth(other)) {
+                        first = Some((form, miss));
+                    }
+                }
+            }
+        }
+        let (form, miss) = first?;
+        let form = &rule.forms[form as usize];
+        if let Some(veto) = miss.veto(form) {
+            *self.report.counters[number].vetoes.entry(veto).or_default() += 1;
+        }
+        if self.settings.remarks.missed() {
+            let reason = miss.text(form);
+            self.remark(op, rule, &format!("`{}` did not fire: {reason}", rule.name));
+        }
+        None
+    }
+
+    /// `Ok(None)` where it may not be carried out, or the run ends.
+    fn one(&mut self, ir: &mut Ir, number: usize, form: u32, op: Op) -> Result<Option<Done>, Miss> {
+        let rule = &self.set.rules[number];
+        let form = &rule.forms[form as usize];
+        let found = find(ir, &mut self.flow, form, op, self.settings.allowed)?;
+        // Asked last: where nothing fits, an option would change nothing.
+        if !self.on[number] {
+            return Err(Miss::Option);
+        }
+        if !self.settings.allowed.allow(rule.contract.needs) {
+            return Err(Miss::Flags);
+        }
+        let place = found.ops[form.at].unwrap_or(op);
+        let mut rewriter = Rewriter::new(ir, &mut self.flow);
+        let plan = match rewriter.plan(form, &found) {
+            Err(Miss::Unchanged) => {
+                self.report.counters[number].matched += 1;
+                self.report.error = Some(unchanged(ir, rule, place));
+                return Ok(None);
+            }
+            plan => plan?,
+        };
+        if !(self.may)(&|| format!("{} at {}", rule.name, describe(rewriter.ir, place))) {
+            self.stopped = true;
+            return Ok(None);
+        }
+        rewriter.carry_out(&plan, form, &found)?;
+        let (made, erased) = (rewriter.made, rewriter.erased);
+        let counter = &mut self.report.counters[number];
+        counter.matched += 1;
+        counter.applied += 1;
+        self.report.applied += 1;
+        if self.settings.remarks.passed() {
+            self.remark(place, rule, &format!("`{}` fired", rule.name));
+        }
+        Ok(Some(Done { made, erased }))
+    }
+
+    fn remark(&mut self, op: Op, rule: &Rule, message: &str) {
+        let mut remark = Diagnostic::remark(Place::Op(op, Part::Whole), message);
+        if let Some(law) = &rule.law {
+            remark = remark.label(law.clone());
+        }
+        self.report.remarks.push(remark);
+    }
+
+    fn over(&self) -> bool {
+        self.stopped || self.report.error.is_some()
+    }
+}
+
+fn unchanged(ir: &Ir, rule: &Rule, place: Op) -> Diagnostic {
+    let what = describe(ir, place);
+    let message = format!(
+        "rule `{}` matches {what} and would leave it as it is",
+        rule.name
+    );
+    Diagnostic::error(Place::Op(place, Part::Whole), message)
+        .help("a rule that changes nothing would match for ever: narrow its left side")
+}
+
+/// How far a match came.
+fn depth(miss: Miss) -> u8 {
+    match miss {
+        Miss::Op(_) => 0,
+        Miss::Attr(..) | Miss::Extra(_) | Miss::Operand(..) => 1,
+        Miss::NoWriter(_) | Miss::NoReader(_) => 2,
+        _ => 3,
+    }
+}
+
+/// `tensor_scalar` writing `%t3`, for messages.
+fn describe(ir: &Ir, op: Op) -> String {
+    let view = OpView::new(ir, op);
+    let Some(def) = view.def() else {
+        return "an instruction".to_owned();
+    };
+    let written = ir.operands(op).iter().find(|operand| {
+        let role = def.operands.get(usize::from(operand.role));
+        role.is_some_and(|role| role.writes())
+    });
+    let name = written
+        .and_then(|operand| ir.value_name(operand.value))
+        .map(|name| format!(" writing `%{}`", ir.ctx.text(name)));
+    format!("`{}`{}", def.name, name.unwrap_or_default())
+}
