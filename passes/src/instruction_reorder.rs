@@ -126,12 +126,15 @@ struct Runs {
 
 fn runs(ir: &Ir, func: Op) -> Runs {
     let mut found = Runs::default();
-    let inside = ir.walk_op(func).flat_map(|op| ir.regions(op).iter());
-    let blocks: Vec<Block> = inside.flat_map(|&region| ir.blocks(region)).collect();
     let mut run: Vec<Op> = Vec::new();
-    for block in blocks {
+    let of = |op: Op| ir.regions(op).iter().flat_map(|&region| ir.blocks(region));
+    let mut blocks: Vec<Block> = of(func).collect();
+    let mut next = 0;
+    while let Some(&block) = blocks.get(next) {
+        next += 1;
         let mut start = Cursor::Start(block);
         for op in ir.block_ops(block) {
+            blocks.extend(of(op));
             // What ends a block stays there.
             if ir.words_cell(COL_ORDER, op).is_some() && !ir.traits(op).terminator {
                 run.push(op);

@@ -9,17 +9,18 @@
 //!   reads the tile of L2 reads what L2 wrote: those who do read the tile of L1, and L2 and its tile
 //!   go. The tile of L1 holds its value until L1 is executed again, and L2 would be then too.
 
-use std::collections::HashMap;
-
 use bir_dialect::analysis::deps::erase;
-use bir_dialect::analysis::index::{Frames, FunctionIndex, Touches};
+use bir_dialect::analysis::index::{Frames, FunctionIndex, Touch, Touches};
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::view::OpView;
-use bir_dialect::ir::{Annot, Block, Ir, Op, Operand, Type, Value};
+use bir_dialect::ir::{Annot, Block, Dict, Ir, Op, Type, Value};
+use hashbrown::HashMap;
 
 use crate::outside::Outside;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic};
 use crate::pass_options;
+
+type Fixed = foldhash::fast::FixedState;
 
 pass_options! {
     /// Removes loads of what a tile in SBUF holds already.
@@ -122,139 +123,147 @@ struct Key {
     ty: Type,
 }
 
+/// Loads by what makes them alike, and whether there are several.
+type Several = HashMap<Key, bool, Fixed>;
+
+/// A load, by its touches: numbers in the list they came from.
 #[derive(Clone, Copy)]
 struct Load {
     op: Op,
     key: Key,
-    src: Operand,
-    dst: Operand,
     tile: Value,
+    read: u32,
+    write: u32,
+    /// Locations of tensor and tile.
+    from: u32,
+    to: u32,
 }
 
-fn load(ir: &Ir, op: Op) -> Option<Load> {
-    if OpCode::of(ir, op) != Some(OpCode::Load) {
-        return None;
-    }
-    let view = OpView::new(ir, op);
-    let (src, dst) = (view.role("src").operand()?, view.role("dst").operand()?);
-    let (read, written) = (ir.operand(src), ir.operand(dst));
-    let key = Key {
-        block: ir.block(op)?,
-        src: read.value,
-        read: read.annot,
-        written: written.annot,
-        ty: ir.value_type(written.value),
-    };
-    Some(Load {
-        op,
-        key,
-        src,
-        dst,
-        tile: written.value,
-    })
+/// The loads among touches, in program order.
+fn loads<'a>(ir: &'a Ir, touches: &'a [Touch]) -> impl Iterator<Item = Load> + 'a {
+    (0u32..)
+        .zip(touches.windows(2))
+        .filter_map(move |(at, pair)| {
+            let (read, write) = (pair[0], pair[1]);
+            if read.order != write.order || OpCode::of(ir, read.op) != Some(OpCode::Load) {
+                return None;
+            }
+            let (src, dst) = (ir.operand(read.operand), ir.operand(write.operand));
+            let key = Key {
+                block: ir.block(read.op)?,
+                src: src.value,
+                read: src.annot,
+                written: dst.annot,
+                ty: ir.value_type(dst.value),
+            };
+            Some(Load {
+                op: read.op,
+                key,
+                tile: dst.value,
+                read: at,
+                write: at + 1,
+                from: read.location,
+                to: write.location,
+            })
+        })
 }
 
-/// The loads of a function that repeat others, in program order.
-fn find(ir: &Ir, func: Op, outside: &Outside) -> Vec<Redundant> {
-    let mut first_of: HashMap<Key, bool> = HashMap::new();
-    let mut loads: Vec<Load> = Vec::new();
-    for load in ir.walk_op(func).filter_map(|op| load(ir, op)) {
-        first_of
+fn several(ir: &Ir, touches: &Touches) -> Several {
+    let mut several = Several::default();
+    for load in loads(ir, touches.all()) {
+        several
             .entry(load.key)
             .and_modify(|several| *several = true)
             .or_insert(false);
-        loads.push(load);
     }
-    loads.retain(|load| first_of.get(&load.key) == Some(&true));
-    if loads.is_empty() {
+    several
+}
+
+/// Whether some loads are alike, so that one may be redundant. Renaming tiles does not change it.
+pub(crate) fn may_find(ir: &Ir, touches: &Touches) -> bool {
+    several(ir, touches).values().any(|&several| several)
+}
+
+/// The redundant loads of a function, in program order.
+fn find(ir: &Ir, func: Op, outside: &Outside) -> Vec<Redundant> {
+    let touches = Touches::new(ir, func);
+    let several = several(ir, &touches);
+    if !several.values().any(|&several| several) {
         return Vec::new();
     }
-    Search::new(ir, func, outside, &loads).run(&loads)
+    Search::new(ir, touches, outside, several).run()
 }
 
 /// A load others may repeat.
 struct Held {
     tile: Value,
+    location: u32,
     /// The load that filled the tile.
     write: u32,
     /// The last load that was found to fill the tile with the same.
-    last: Touched,
-}
-
-/// The touches of a load.
-#[derive(Clone, Copy)]
-struct Touched {
-    op: Op,
-    read: u32,
-    write: u32,
+    last: Load,
 }
 
 struct Search<'a> {
     ir: &'a Ir,
     index: FunctionIndex,
     outside: Outside,
-    touch_of: HashMap<Operand, u32>,
-    location_of: HashMap<Value, u32>,
+    several: Several,
+    /// Per location, whether another core may write it.
+    foreign: Vec<bool>,
 }
 
 impl<'a> Search<'a> {
-    fn new(ir: &'a Ir, func: Op, outside: &Outside, loads: &[Load]) -> Search<'a> {
-        let mut operands: HashMap<Operand, u32> = HashMap::new();
-        let mut location_of: HashMap<Value, u32> = HashMap::new();
-        for load in loads {
-            operands.extend([(load.src, u32::MAX), (load.dst, u32::MAX)]);
-            location_of.extend([(load.key.src, u32::MAX), (load.tile, u32::MAX)]);
+    fn new(ir: &'a Ir, touches: Touches, outside: &Outside, several: Several) -> Search<'a> {
+        let mut keep = vec![false; touches.locations().len()];
+        let mut foreign = vec![false; touches.locations().len()];
+        for load in loads(ir, touches.all()) {
+            if several.get(&load.key) == Some(&true) {
+                for at in [load.from, load.to] {
+                    let (alloc, value) = touches.locations()[at as usize];
+                    if !std::mem::replace(&mut keep[at as usize], true) {
+                        foreign[at as usize] = outside.is_foreign(ir, alloc, value);
+                    }
+                }
+            }
         }
-        let touches = Touches::new(ir, func);
-        let keep: Vec<bool> = touches
-            .locations()
-            .iter()
-            .map(|&(alloc, value)| {
-                // Others may share bytes with one of these.
-                let shares = ["at", "must_alias"]
+        // Others may share bytes with one of these.
+        let mut last: Option<(Dict, bool)> = None;
+        for (keep, &(alloc, value)) in keep.iter_mut().zip(touches.locations()) {
+            let dict = ir.dict(alloc);
+            let shares = match last {
+                Some((known, shares)) if known == dict => shares,
+                _ => ["at", "must_alias"]
                     .iter()
-                    .any(|name| ir.attr(alloc, name).is_some());
-                shares || outside.is_named(ir, value) || location_of.contains_key(&value)
-            })
-            .collect();
+                    .any(|name| ir.attr(alloc, name).is_some()),
+            };
+            last = Some((dict, shares));
+            *keep |= shares || outside.is_named(ir, value);
+        }
         let index = touches.index(ir, Frames::Addresses, |location| keep[location as usize]);
-        for (at, location) in (0u32..).zip(index.locations()) {
-            location_of
-                .entry(location.value)
-                .and_modify(|slot| *slot = at);
-        }
-        for (at, touch) in (0u32..).zip(index.touches()) {
-            operands.entry(touch.operand).and_modify(|slot| *slot = at);
-        }
         Search {
             ir,
             index,
             outside: outside.clone(),
-            touch_of: operands,
-            location_of,
+            several,
+            foreign,
         }
     }
 
-    fn run(mut self, loads: &[Load]) -> Vec<Redundant> {
-        let mut held: HashMap<Key, Held> = HashMap::new();
+    fn run(mut self) -> Vec<Redundant> {
+        let mut held: HashMap<Key, Held, Fixed> = HashMap::default();
         let mut found = Vec::new();
+        let loads: Vec<Load> = loads(self.ir, self.index.touches())
+            .filter(|load| self.several.get(&load.key) == Some(&true))
+            .collect();
         for load in loads {
-            let of = |operand| self.touch_of.get(&operand).copied().unwrap_or(u32::MAX);
-            let here = Touched {
-                op: load.op,
-                read: of(load.src),
-                write: of(load.dst),
-            };
-            if here.read == u32::MAX || here.write == u32::MAX {
-                continue;
-            }
             if let Some(before) = held.get_mut(&load.key)
-                && self.is_source_kept(load, before.last, here)
+                && self.is_source_kept(&before.last, &load)
             {
                 if before.tile == load.tile {
-                    let (from, to) = (before.last.write, here.write);
+                    let (from, to) = (before.last.write, load.write);
                     if !self.index.clobbered_between(from, to, to) {
-                        before.last = here;
+                        before.last = load;
                         found.push(Redundant {
                             load: load.op,
                             to: load.tile,
@@ -262,8 +271,9 @@ impl<'a> Search<'a> {
                         });
                         continue;
                     }
-                } else if let Some(alloc) = self.only_reads(before, load, here) {
-                    before.last.read = here.read;
+                } else if let Some(alloc) = self.only_reads(before, &load) {
+                    before.last.read = load.read;
+                    before.last.op = load.op;
                     found.push(Redundant {
                         load: load.op,
                         to: load.tile,
@@ -274,41 +284,32 @@ impl<'a> Search<'a> {
             }
             let new = Held {
                 tile: load.tile,
-                write: here.write,
-                last: here,
+                location: load.to,
+                write: load.write,
+                last: load,
             };
             held.insert(load.key, new);
         }
         found
     }
 
-    /// Whether another core may write a location.
-    fn is_foreign(&self, value: Value) -> bool {
-        self.location_of.get(&value).is_none_or(|&at| {
-            let location = &self.index.locations()[at as usize];
-            self.outside.is_foreign(self.ir, location.op, value)
-        })
-    }
-
     /// Whether a load reads what the one before it read.
-    fn is_source_kept(&self, load: &Load, before: Touched, here: Touched) -> bool {
-        if self.is_foreign(load.key.src) || self.is_foreign(load.tile) {
-            return false;
-        }
-        OpView::new(self.ir, before.op)
-            .indices()
-            .eq(OpView::new(self.ir, here.op).indices())
+    fn is_source_kept(&self, before: &Load, load: &Load) -> bool {
+        let is_foreign = |at: u32| self.foreign[at as usize];
+        !is_foreign(load.from)
+            && !is_foreign(load.to)
+            && OpView::new(self.ir, before.op)
+                .indices()
+                .eq(OpView::new(self.ir, load.op).indices())
             && !self
                 .index
-                .clobbered_between(before.read, here.read, here.read)
+                .clobbered_between(before.read, load.read, load.read)
     }
 
     /// The `alloc` of a load's tile, where all who read it may read the tile held instead.
-    fn only_reads(&mut self, before: &Held, load: &Load, here: Touched) -> Option<Op> {
+    fn only_reads(&mut self, before: &Held, load: &Load) -> Option<Op> {
         let (index, ir) = (&self.index, self.ir);
-        let held = *self.location_of.get(&before.tile)?;
-        let own = *self.location_of.get(&load.tile)?;
-        let [a, b] = [held, own].map(|at| &index.locations()[at as usize]);
+        let [a, b] = [before.location, load.to].map(|at| &index.locations()[at as usize]);
         // Tiles alike in all they say, so unplaced both.
         if load.key.written != Annot::UNIT
             || ir.dict(a.op) != ir.dict(b.op)
@@ -318,14 +319,18 @@ impl<'a> Search<'a> {
         {
             return None;
         }
-        if index.sole_writer(held) != Some(before.write)
-            || index.sole_writer(own) != Some(here.write)
+        if index.sole_writer(before.location) != Some(before.write)
+            || index.sole_writer(load.to) != Some(load.write)
         {
             return None;
         }
-        let mut others = index.storage_of(own).events().iter().map(|event| event.id);
+        let mut others = index
+            .storage_of(load.to)
+            .events()
+            .iter()
+            .map(|event| event.id);
         others
-            .all(|touch| touch == here.write || index.sole_definition(touch) == Some(here.write))
+            .all(|touch| touch == load.write || index.sole_definition(touch) == Some(load.write))
             .then_some(b.op)
     }
 }

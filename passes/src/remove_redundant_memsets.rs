@@ -4,8 +4,8 @@
 //!
 //! * *overwritten* – no read may see a byte of it. One with holes that others leave is read through
 //!   them, and stays;
-//! * *repeated* – every write that may be the last to one of its bytes is a memset of the same number
-//!   in the same dtype, and none of the bytes may be undefined or come from outside. All repeated
+//! * *repeated* – every write that may be the last to one of its bytes is a memset of the location
+//!   to the same number in the same dtype, and none of the bytes may be undefined or come from outside. All repeated
 //!   ones may go at once: what reaches them then are memsets of that number still.
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::types::MemType;
 use bir_dialect::bir::view::OpView;
-use bir_dialect::ir::{Attr, Ir, Op, Operand};
+use bir_dialect::ir::{Attr, Ir, Op, Operand, Value};
 
 use crate::outside::Outside;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic};
@@ -128,14 +128,16 @@ fn overwritten(ir: &Ir, func: Op, outside: &Outside) -> Vec<Op> {
     found.into_iter().map(|found| found.1).collect()
 }
 
-/// A number, and the dtype it is stored in.
-type Fill = (DType, Attr);
+/// A location, a number, and the dtype it is stored in. Of two locations on one slot, what was
+/// written to one does not define the other.
+type Fill = (Value, DType, Attr);
 
 fn fill(ir: &Ir, op: Op, operand: Operand) -> Option<Fill> {
     let value = OpView::new(ir, op).role("value").literal()?;
     let data = ir.operand(operand);
     let mem = MemType::get(&ir.ctx, ir.value_type(data.value))?;
-    Some((Access::resolve(&ir.ctx, &mem, data.annot).dtype, value))
+    let dtype = Access::resolve(&ir.ctx, &mem, data.annot).dtype;
+    Some((data.value, dtype, value))
 }
 
 /// Per location, whether it is private.

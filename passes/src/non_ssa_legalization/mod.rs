@@ -17,6 +17,7 @@ mod conflicts;
 mod rename;
 mod splits;
 
+use bir_dialect::analysis::index::Touches;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Ir, Op};
 
@@ -24,6 +25,7 @@ use crate::outside::Outside;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic, symbol_text};
 use crate::pass_options;
 use crate::remove_redundant_loads::{self, LOADS, RETARGETED};
+use splits::Split;
 
 pass_options! {
     /// Leaves SSA form: gives every value a location of its own.
@@ -70,19 +72,32 @@ impl Pass for NonSsaLegalization {
     }
 
     fn run(&self, ir: &mut Ir, on: &[Op], cx: &mut PassContext<'_>) -> Changed {
-        let mut changed = false;
-        let mut created = 0;
         let outside = Outside::new(ir);
-        // A renamed value stays where it is longer, so that more loads may be of what is there.
-        let mut left = on.to_vec();
-        while !left.is_empty() {
-            let unplaced = |&op: &Op| !OpView::new(ir, op).flag("sb_allocated");
-            let unplaced: Vec<Op> = left.iter().copied().filter(unplaced).collect();
-            changed |= remove_redundant_loads::remove(ir, &unplaced, &outside, cx);
-            let made = split(ir, &left, &outside, cx);
-            left = made.iter().map(|&(func, _)| func).collect();
-            created += made.iter().map(|made| made.1).sum::<u64>();
+        let scanned = cx.each(ir, on, |ir, func| scan(ir, func, &outside));
+        let loading: Vec<Op> = scanned
+            .iter()
+            .zip(on)
+            .filter_map(|(scanned, &func)| scanned.is_none().then_some(func))
+            .collect();
+        let mut changed = remove_redundant_loads::remove(ir, &loading, &outside, cx);
+        let mut created = 0;
+        let mut renamed = Vec::new();
+        let found = cx.each(ir, &loading, |ir, func| {
+            splits::splits(ir, Touches::new(ir, func), &outside)
+        });
+        let mut later = found.into_iter();
+        for (scanned, &func) in scanned.into_iter().zip(on) {
+            let is_loading = scanned.is_none();
+            let splits = scanned.or_else(|| later.next()).unwrap_or_default();
+            let clones = split(ir, func, &splits, cx);
+            created += clones;
+            if is_loading && clones > 0 {
+                renamed.push(func);
+            }
         }
+        // A renamed value stays where it is longer, so that more loads may be of what is there. They
+        // leave nothing more to split: a tile that is read in place of another has one writer.
+        changed |= remove_redundant_loads::remove(ir, &renamed, &outside, cx);
         changed |= created > 0;
         changed |= remove_unused(ir, on, &outside, cx);
         cx.count(&CREATED, created);
@@ -93,28 +108,33 @@ impl Pass for NonSsaLegalization {
     }
 }
 
-/// Splits locations; functions with clones, and how many were made in each.
-fn split(ir: &mut Ir, on: &[Op], outside: &Outside, cx: &mut PassContext<'_>) -> Vec<(Op, u64)> {
-    let found = cx.each(ir, on, |ir, func| splits::splits(ir, func, outside));
-    let mut made = Vec::new();
-    for (splits, &func) in found.into_iter().zip(on) {
-        cx.matched(splits.len() as u64);
-        let mut names = rename::Names::new(func);
-        let mut clones = 0;
-        for split in &splits {
-            let what = || rename::what(ir, split.alloc);
-            if !cx.may_rewrite(&what) {
-                break;
-            }
-            clones += rename::rename(ir, split, &mut names);
-            cx.count(&SPLIT, 1);
-            cx.count(&MOVED, split.moved.len() as u64);
-        }
-        if clones > 0 {
-            made.push((func, clones));
-        }
+/// What is to be split in a function; nothing yet where loads may go before.
+fn scan(ir: &Ir, func: Op, outside: &Outside) -> Option<Vec<Split>> {
+    let touches = Touches::new(ir, func);
+    let is_placed = OpView::new(ir, func).flag("sb_allocated");
+    if !is_placed && remove_redundant_loads::may_find(ir, &touches) {
+        return None;
     }
-    made
+    Some(splits::splits(ir, touches, outside))
+}
+
+/// Splits locations of a function; how many clones were made.
+fn split(ir: &mut Ir, func: Op, splits: &[Split], cx: &mut PassContext<'_>) -> u64 {
+    cx.matched(splits.len() as u64);
+    let mut names = rename::Names::new(func);
+    let (mut clones, mut done, mut moved) = (0, 0, 0);
+    for split in splits {
+        let what = || rename::what(ir, split.alloc);
+        if !cx.may_rewrite(&what) {
+            break;
+        }
+        clones += rename::rename(ir, split, &mut names);
+        done += 1;
+        moved += split.moved.len() as u64;
+    }
+    cx.count(&SPLIT, done);
+    cx.count(&MOVED, moved);
+    clones
 }
 
 /// Removes locations nobody uses and nobody outside knows.

@@ -1,6 +1,7 @@
 //! Clones, and the accesses moved to them.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use bir_dialect::ir::{Cursor, Ir, Op, Str, Value};
 
@@ -17,10 +18,17 @@ impl Names {
         Names { func, taken: None }
     }
 
-    fn is_free(&mut self, ir: &Ir, name: &str) -> bool {
-        let Some(name) = ir.ctx.find_str(name) else {
-            return true;
-        };
+    /// The name, where it is free.
+    fn take(&mut self, ir: &mut Ir, name: &str) -> Option<Str> {
+        let known = ir.ctx.str_count();
+        let name = ir.ctx.str(name);
+        if ir.ctx.str_count() > known {
+            // The whole file did not know it.
+            if let Some(taken) = &mut self.taken {
+                taken.insert(name);
+            }
+            return Some(name);
+        }
         let func = self.func;
         let taken = self.taken.get_or_insert_with(|| {
             let results = ir.walk_op(func).flat_map(|op| ir.results(op));
@@ -34,13 +42,7 @@ impl Names {
                 .filter_map(|value| ir.value_name(value))
                 .collect()
         });
-        !taken.contains(&name)
-    }
-
-    fn take(&mut self, name: Str) {
-        if let Some(taken) = &mut self.taken {
-            taken.insert(name);
-        }
+        taken.insert(name).then_some(name)
     }
 }
 
@@ -52,17 +54,21 @@ pub(super) fn what(ir: &Ir, alloc: Op) -> String {
 
 /// Makes the clones of a location behind it, and moves the accesses; how many clones.
 pub(super) fn rename(ir: &mut Ir, split: &Split, names: &mut Names) -> u64 {
-    let base = ir
+    let mut text = ir
         .value_name(split.value)
         .map_or_else(String::new, |name| ir.ctx.text(name).to_owned());
+    text.push_str("_SsaClone");
+    let stem = text.len();
     let mut behind = split.alloc;
     let mut serial = 0u32;
     let mut clones: Vec<Value> = Vec::with_capacity(split.clones as usize);
     for _ in 0..split.clones {
         let name = loop {
-            let name = format!("{base}_SsaClone{serial}");
+            text.truncate(stem);
+            // Writing to a string does not fail.
+            let _ = write!(text, "{serial}");
             serial += 1;
-            if names.is_free(ir, &name) {
+            if let Some(name) = names.take(ir, &text) {
                 break name;
             }
         };
@@ -70,8 +76,7 @@ pub(super) fn rename(ir: &mut Ir, split: &Split, names: &mut Names) -> u64 {
         ir.place(clone, Cursor::After(behind));
         behind = clone;
         let value = ir.made_result(clone);
-        let name = ir.name_value(value, &name);
-        names.take(name);
+        ir.set_value_name(value, Some(name));
         clones.push(value);
     }
     for &(operand, clone) in &split.moved {

@@ -17,8 +17,7 @@ pub(super) struct Split {
 }
 
 /// The locations of a function to be split, in order.
-pub(super) fn splits(ir: &Ir, func: Op, outside: &Outside) -> Vec<Split> {
-    let touches = Touches::new(ir, func);
+pub(super) fn splits(ir: &Ir, touches: Touches, outside: &Outside) -> Vec<Split> {
     let Some(conflicts) = conflicts(ir, &touches, outside) else {
         return Vec::new();
     };
