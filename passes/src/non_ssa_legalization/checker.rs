@@ -6,7 +6,8 @@
 //!    what they waited for and signalled may be others' business now, or an `event_semaphore`'s;
 //! 2. an operand names the location it did, or a *clone* of it: a new location of equal type and
 //!    attributes – placement and `user_allocated` included – named `<location>_SsaClone<N>`, which
-//!    stands for one location only; or it reads another location of equal type, where loads are gone;
+//!    stands for that location; or it reads another location of equal type, or a clone of it, where
+//!    loads are gone;
 //! 3. every read sees the same definitions: the operands that may have written one of its bytes
 //!    last, and whether bytes come from outside or are undefined. A load that is gone is represented
 //!    by another of the same access of the same tensor, which no write to the bytes read separates
@@ -152,36 +153,47 @@ impl Judge<'_> {
         if before.value_type(was.value) != after.value_type(now.value) {
             self.fault(op, "names a location of another type");
         }
-        if now.value.index() < before.value_rows() {
-            let reads = OpView::new(before, op).def().is_some_and(|def| {
-                def.operands
-                    .get(usize::from(was.role))
-                    .is_some_and(|role| role.reads() && !role.writes())
-            });
-            if !reads {
-                self.fault(op, "writes another location");
-            }
-            return;
+        let original = match now.value.index() < before.value_rows() {
+            true => now.value,
+            false => match self.original(now.value) {
+                Some(original) => {
+                    self.clone(op, original, now.value);
+                    original
+                }
+                None => {
+                    self.fault(op, "names a clone that is not named for its location");
+                    return;
+                }
+            },
+        };
+        self.involved.insert(original);
+        let reads = OpView::new(before, op).def().is_some_and(|def| {
+            def.operands
+                .get(usize::from(was.role))
+                .is_some_and(|role| role.reads() && !role.writes())
+        });
+        if original != was.value && !reads {
+            self.fault(op, "writes another location");
         }
-        let original = *self.clone_of.entry(now.value).or_insert(was.value);
-        if original != was.value {
-            self.fault(op, "names a clone of two locations");
-        }
-        self.clone(op, was.value, now.value);
+    }
+
+    /// The location a clone is named for.
+    fn original(&self, clone: Value) -> Option<Value> {
+        let name = self.after.ctx.text(self.after.value_name(clone)?);
+        let (stem, serial) = name.rsplit_once("_SsaClone")?;
+        serial.parse::<u32>().ok()?;
+        let stem = self.before.ctx.find_str(stem)?;
+        crate::outside::function_allocs(self.before, self.func)
+            .filter_map(|alloc| self.before.result(alloc))
+            .find(|&value| self.before.value_name(value) == Some(stem))
     }
 
     /// Rule 2 of a clone.
     fn clone(&mut self, op: Op, original: Value, clone: Value) {
-        let (before, after) = (self.before, self.after);
-        let name = |ir: &Ir, value| {
-            let name = ir.value_name(value);
-            name.map_or_else(String::new, |name| ir.ctx.text(name).to_owned())
-        };
-        let serial = name(after, clone);
-        let serial = serial.strip_prefix(&format!("{}_SsaClone", name(before, original)));
-        if serial.is_none_or(|serial| serial.parse::<u32>().is_err()) {
-            self.fault(op, "names a clone that is not named for its location");
+        if self.clone_of.insert(clone, original).is_some() {
+            return;
         }
+        let (before, after) = (self.before, self.after);
         let dicts = before.def_op(original).zip(after.def_op(clone));
         if dicts.is_none_or(|(old, new)| before.dict(old) != after.dict(new)) {
             self.fault(op, "names a clone with other attributes than its location");

@@ -343,7 +343,7 @@ pub(in crate::analysis) fn effects(
             Effect {
                 reads,
                 writes: Writes::Must,
-            } if dynamic => Effect {
+            } if dynamic || def.is_some_and(|def| skips(ir, op, def)) => Effect {
                 reads,
                 writes: Writes::May,
             },
@@ -356,6 +356,13 @@ pub(in crate::analysis) fn effects(
         found.sort_by_key(|touch| touch.1.is_write());
     }
     found
+}
+
+/// Whether data decides which elements are moved at all: those whose index lies outside are left out,
+/// and leave what was there before.
+fn skips(ir: &Ir, op: Op, def: &OpDef) -> bool {
+    let is_skip = |attr| ir.ctx.attr_str(attr) == Some("skip");
+    def.has(Trait::Dynamic) && ir.attr(op, "oob").is_some_and(is_skip)
 }
 
 fn effect(ir: &Ir, op: Op, def: &OpDef, role: usize) -> Effect {
