@@ -132,6 +132,8 @@ pub struct Limits {
     pub max_instructions: u64,
     /// Threads that look at functions at once; no result depends on it.
     pub threads: usize,
+    /// Whether passes that have a checker of their own run it, whatever it costs.
+    pub expensive_checks: bool,
 }
 
 impl Default for Limits {
@@ -139,6 +141,7 @@ impl Default for Limits {
         Limits {
             max_instructions: 5_000_000,
             threads: 1,
+            expensive_checks: false,
         }
     }
 }
@@ -165,6 +168,11 @@ impl PassContext<'_> {
     /// The pattern sets of this run.
     pub fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// The name of the pass that runs.
+    pub fn pass_name(&self) -> &'static str {
+        self.event.pass.name()
     }
 
     /// Reports a finding; an error fails the pass.

@@ -3,10 +3,10 @@
 use crate::options::same_name;
 use crate::pass::Pass;
 use crate::{
-    AntiDependencyAnalyzer, ApplyPatterns, BuildFdeps, CanonicalizeNames, DepReduction,
-    EraseFlowDependencies, InstructionReorder, LocalizeSharedMemory, NonSsaLegalization,
-    OrderConstraints, PrintMemoryMap, PrintStats, RemoveRedundantLoads, RemoveRedundantMemsets,
-    Unroll, Verifier, test_passes as test,
+    AntiDependencyAnalyzer, ApplyPatterns, BuildFdeps, CanonicalizeNames, DeadCodeElimO0,
+    DeadCodeElimO1, DepReduction, EraseFlowDependencies, InstructionReorder, LocalizeSharedMemory,
+    NonSsaLegalization, OrderConstraints, PrintMemoryMap, PrintStats, RemoveRedundantLoads,
+    RemoveRedundantMemsets, Unroll, Verifier, test_passes as test,
 };
 
 /// Makes a pass with its defaults.
@@ -22,6 +22,8 @@ static PASSES: &[(&str, Make)] = &[
     ("apply_patterns", make::<ApplyPatterns>),
     ("build_fdeps", make::<BuildFdeps>),
     ("canonicalize_names", make::<CanonicalizeNames>),
+    ("dead_code_elim_o0", make::<DeadCodeElimO0>),
+    ("dead_code_elim_o1", make::<DeadCodeElimO1>),
     ("dep_reduction", make::<DepReduction>),
     ("erase_flow_dependencies", make::<EraseFlowDependencies>),
     ("instruction_reorder", make::<InstructionReorder>),

@@ -62,6 +62,10 @@ features! {
     RedundantCopy = "redundant-copy": "copies of copies";
     RedundantLoad = "redundant-load": "loads of what is there already";
     RedundantMemset = "redundant-memset": "fills of what is filled already";
+    NoOpCopy = "no-op-copy": "`dma_copy` onto its source, back to it, or between internal tensors";
+    SpillPair = "spill-pair": "a value saved and reloaded that nobody else touches";
+    EmptyLoop = "empty-loop": "loops that hold nothing";
+    CoveredByPieces = "covered-by-pieces": "writes that two later ones cover together";
     IdentityOp = "identity-op": "arithmetic that changes nothing";
     ConstantOperand = "constant-operand": "arithmetic on filled tiles";
     ConstLocation = "const-location": "constant locations";

@@ -157,6 +157,21 @@ impl Generator<'_> {
         self.loop_op((0, trips, 1), None).0
     }
 
+    /// A loop that fills a tile, or holds nothing.
+    pub(super) fn loop_around(&mut self, trips: i64, tile: Option<Tile>) {
+        let body = self.open_loop(trips);
+        let before = self.at;
+        self.at = Cursor::End(body);
+        self.depth += 1;
+        self.sync.recent.clear();
+        if let Some(tile) = tile {
+            self.fill(tile);
+        }
+        self.depth -= 1;
+        self.at = before;
+        self.sync.recent.clear();
+    }
+
     fn constant_loop(&mut self) {
         self.counts.feature(Feature::Loop);
         if !self.loops.is_empty() {

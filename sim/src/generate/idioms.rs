@@ -1,5 +1,6 @@
 //! What passes look for, made on purpose: real programs have little of it.
 
+use bir_dialect::bir::access::Pair;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::space::{DTypeSet, Space, SpaceSet};
@@ -16,7 +17,7 @@ impl Generator<'_> {
     /// A few instructions that belong together.
     pub(super) fn idiom(&mut self) {
         // By the structure: some have loops.
-        match self.structure.below(8) {
+        match self.structure.below(12) {
             0 if self.may(Feature::DeadStore) => self.dead_store(),
             1 if self.may(Feature::ClobberedWrite) => self.clobbered_write(),
             2 if self.may(Feature::RedundantCopy) => self.copy_chain(),
@@ -25,8 +26,110 @@ impl Generator<'_> {
             5 if self.may(Feature::IdentityOp) => self.identity(),
             6 if self.may(Feature::ConstantOperand) => self.constant_arithmetic(),
             7 if self.may(Feature::UnlessFirst) && self.depth < 2 => self.accumulate_in_loop(),
+            8 if self.may(Feature::NoOpCopy) => self.no_op_copy(),
+            9 if self.may(Feature::SpillPair) => self.spill_pair(),
+            10 if self.may(Feature::EmptyLoop) && self.depth < 2 => self.empty_loop(),
+            11 if self.may(Feature::CoveredByPieces) => self.covered_by_pieces(),
             _ => self.instruction(),
         }
+    }
+
+    /// `dma_copy %d <- %d`, `dma_copy %e <- %d; dma_copy %d <- %e`, or `dma_copy %e <- %d` and `%e`
+    /// read, over tensors nobody else knows.
+    fn no_op_copy(&mut self) {
+        self.counts.feature(Feature::NoOpCopy);
+        let (parts, _) = self.shape();
+        let tile = self.column(Space::Sbuf, parts);
+        self.fill(tile.clone());
+        let (first, second) = (
+            self.column(Space::Dram, parts),
+            self.column(Space::Dram, parts),
+        );
+        self.transfer(OpCode::Save, &tile, &first);
+        let from = match self.random.below(3) {
+            0 => {
+                self.transfer(OpCode::DmaCopy, &first, &first);
+                first
+            }
+            1 => {
+                self.transfer(OpCode::DmaCopy, &first, &second);
+                self.transfer(OpCode::DmaCopy, &second, &first);
+                first
+            }
+            _ => {
+                self.transfer(OpCode::DmaCopy, &first, &second);
+                second
+            }
+        };
+        let back = self.column(Space::Sbuf, parts);
+        self.transfer(OpCode::Load, &from, &back);
+        self.publish(back.location);
+    }
+
+    /// `save %s <- %t; load %t <- %s`, or a reload to another tile.
+    fn spill_pair(&mut self) {
+        self.counts.feature(Feature::SpillPair);
+        let (parts, _) = self.shape();
+        let tile = self.column(Space::Sbuf, parts);
+        self.fill(tile.clone());
+        let slot = self.column(Space::Dram, parts);
+        self.transfer(OpCode::Save, &tile, &slot);
+        let again = match self.chance(2) {
+            true => tile,
+            false => self.column(Space::Sbuf, parts),
+        };
+        self.transfer(OpCode::Load, &slot, &again);
+        self.publish(again.location);
+    }
+
+    /// `loop %i { }`, perhaps with a write nobody reads in it.
+    fn empty_loop(&mut self) {
+        self.counts.feature(Feature::EmptyLoop);
+        let trips = self.between(1, 4) as i64;
+        let tile = self.chance(2).then(|| self.column(Space::Sbuf, 32));
+        self.loop_around(trips, tile);
+    }
+
+    /// `memset %t; memset %t[:, 0:1]; memset %t[:, 1:2]`
+    fn covered_by_pieces(&mut self) {
+        self.counts.feature(Feature::CoveredByPieces);
+        let (parts, _) = self.shape();
+        let at = self.allocate_at(None, Space::Sbuf, DType::F32, (parts, 2), &[]);
+        let whole = Tile {
+            defines: false,
+            ..self.whole(at)
+        };
+        self.fill(whole.clone());
+        for offset in 0..2 {
+            let mut piece = Tile {
+                whole: false,
+                defines: false,
+                elems: 1,
+                ..whole.clone()
+            };
+            piece.access.offset = offset;
+            piece.access.pairs.clear();
+            piece.access.pairs.push(Pair { step: 1, count: 1 });
+            self.fill(piece);
+        }
+        self.publish(at);
+    }
+
+    /// A new location of one f32 per partition, or of as many rows, that nobody else uses.
+    fn column(&mut self, space: Space, parts: u64) -> Tile {
+        let at = self.allocate_at(None, space, DType::F32, (parts, 1), &[]);
+        Tile {
+            defines: false,
+            ..self.whole(at)
+        }
+    }
+
+    /// DMA of all of one location to all of another.
+    fn transfer(&mut self, code: OpCode, from: &Tile, to: &Tile) {
+        let mut draft = Draft::new(code);
+        draft.tile("src", from.clone());
+        draft.tile("dst", to.clone());
+        self.emit(draft);
     }
 
     /// A tile of f32 or bf16 in SBUF.

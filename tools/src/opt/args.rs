@@ -256,6 +256,10 @@ pub(super) struct VerificationArgs {
     #[arg(long)]
     pub(super) no_verify: bool,
 
+    /// Let passes that have an independent checker run it behind each use
+    #[arg(long)]
+    pub(super) expensive_checks: bool,
+
     /// Simulate the module before and after passes and compare outputs: `each` pass, the `end`, or
     /// each pass on inputs of N seeds, `random:N`
     #[arg(long, value_name = "WHEN")]

@@ -61,6 +61,7 @@ pub(super) fn limits(args: &Args) -> Limits {
     Limits {
         max_instructions: args.control.max_instructions,
         threads,
+        expensive_checks: args.verification.expensive_checks,
     }
 }
 

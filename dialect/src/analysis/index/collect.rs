@@ -114,13 +114,17 @@ impl Collected {
         // What is asked of each storage, and whether its locations are all of it.
         let mut initial = vec![Initial::Undefined; wholes.len()];
         let mut to_end = vec![false; wholes.len()];
+        let mut written = vec![false; wholes.len()];
+        for touch in touches.iter().filter(|touch| touch.effect.is_write()) {
+            written[storage_of(touch)] = true;
+        }
         let mut filled = vec![true; wholes.len()];
         for location in &locations {
             let at = location.storage as usize;
             if location.initial() == Initial::Outside {
                 initial[at] = Initial::Outside;
             }
-            to_end[at] |= location.is_output();
+            to_end[at] |= location.is_output() || location.visible && written[at];
             let own = Footprint::block(location.partitions, location.bytes);
             let size = own.size();
             filled[at] &= size > 0 && size == wholes[at].size();

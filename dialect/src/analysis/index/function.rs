@@ -128,7 +128,7 @@ impl FunctionIndex {
         self.arena.capped()
     }
 
-    fn at(&self, touch: u32) -> (StorageIndex<'_>, u32) {
+    pub(super) fn at(&self, touch: u32) -> (StorageIndex<'_>, u32) {
         let location = self.touches[touch as usize].location;
         (self.storage_of(location), self.positions[touch as usize])
     }

@@ -41,6 +41,8 @@ pub struct Location {
     pub(in crate::analysis) origin: (i64, i64),
     pub(in crate::analysis) initial: Initial,
     pub(in crate::analysis) output: bool,
+    /// Whether somebody outside looks at it when the function has ended.
+    pub(in crate::analysis) visible: bool,
     /// Whether it names a partner in `must_alias`.
     aliased: bool,
 }
@@ -49,6 +51,11 @@ impl Location {
     /// What its bytes are where the function starts.
     pub fn initial(&self) -> Initial {
         self.initial
+    }
+
+    /// Whether somebody outside sees what it holds where the function ends.
+    pub fn is_visible(&self) -> bool {
+        self.visible
     }
 
     /// Whether it must be fully written where the function ends.
@@ -120,6 +127,7 @@ fn location(ir: &Ir, op: Op, value: Value) -> Location {
             false => Initial::Undefined,
         },
         output: kind == "output",
+        visible: matches!(kind, "output" | "inout" | "input"),
         aliased: has("must_alias"),
     }
 }

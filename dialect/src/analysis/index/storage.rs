@@ -125,6 +125,8 @@ impl Events {
 struct Answers {
     /// Its nodes.
     nodes: (u32, u32),
+    /// The version where the function ends; meant for storages marked `to_end`.
+    end: Node,
     uncovered: (u32, u32),
     unwritten: (u32, u32),
 }
@@ -194,7 +196,7 @@ impl Arena {
         let everything = (0, part.map.count());
         self.tree.start(everything.1);
         let one = plain && everything.1 == 1 && (!part.to_end || ends_with(events, flow));
-        if one {
+        let last = if one {
             let mut log = Log {
                 before: &mut self.before,
                 post_starts: &mut self.post_starts,
@@ -219,6 +221,7 @@ impl Arena {
             if self.tree.has_undefined(end) {
                 self.unwritten.push(everything);
             }
+            end
         } else {
             let moved = match part.moves {
                 true => moved_writes(&self.events, part, flow),
@@ -254,9 +257,11 @@ impl Arena {
             }
             self.uncovered.extend(found);
             self.unwritten.extend(gaps);
-        }
+            end
+        };
         self.answers.push(Answers {
             nodes: (nodes, self.tree.len() as u32),
+            end: last,
             uncovered: (uncovered, self.uncovered.len() as u32),
             unwritten: (unwritten, self.unwritten.len() as u32),
         });
@@ -404,6 +409,11 @@ impl<'a> StorageIndex<'a> {
     /// Where its nodes start in the tree, and one past the last; the three constants aside.
     pub(in crate::analysis) fn nodes(&self) -> (Node, Node) {
         self.answers.nodes
+    }
+
+    /// What its bytes hold where the function ends. Asked of storages marked `to_end`.
+    pub(in crate::analysis) fn end(&self) -> Node {
+        self.answers.end
     }
 
     fn before(&self, event: u32) -> Node {

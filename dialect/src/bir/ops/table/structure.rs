@@ -30,7 +30,7 @@ macro_rules! structure_section {
             Func = "func": "a function" {
                 attrs {
                     sb_allocated = optional(Flag).doc("SBUF locations have been placed");
-                    no_dce = optional(Flag).doc("clean-up passes leave the function alone");
+                    no_dce = optional(Flag).doc("loops and copies that change nothing are left in it");
                 }
                 rules .syntax(Syntax::Func)
             }

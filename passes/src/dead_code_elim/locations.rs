@@ -1,0 +1,103 @@
+//! Locations nobody touches.
+
+use std::collections::HashMap;
+
+use bir_dialect::bir::ops::OpCode;
+use bir_dialect::ir::{Def, Ir, Op, Str};
+
+use super::LOCATIONS;
+use super::roots::Roots;
+use crate::pass::{PassContext, symbol_text};
+
+/// Names of locations that are gone, by the module they were in.
+#[derive(Default)]
+pub(super) struct Locations {
+    names: HashMap<Op, Vec<Str>>,
+}
+
+impl Locations {
+    /// Names gone from a module.
+    pub(super) fn of(&self, module: Op) -> &[Str] {
+        self.names.get(&module).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Takes note of the locations instructions touch, before they go.
+pub(super) fn note(ir: &Ir, dead: &[Op], touched: &mut Vec<Op>) {
+    let from = touched.len();
+    for &op in dead {
+        for operand in ir.operands(op) {
+            if let Def::Result { op: def, .. } = ir.def(operand.value)
+                && OpCode::of(ir, def) == Some(OpCode::Alloc)
+                && touched.last() != Some(&def)
+            {
+                touched.push(def);
+            }
+        }
+    }
+    touched[from..].sort_unstable();
+    touched.dedup();
+}
+
+/// All locations of a function.
+pub(super) fn all(ir: &Ir, func: Op) -> Vec<Op> {
+    ir.walk_op(func)
+        .filter(|&op| OpCode::of(ir, op) == Some(OpCode::Alloc))
+        .collect()
+}
+
+/// Removes those of the candidates that nobody touches and nobody outside knows; whether there
+/// were any. Partners in `must_alias` go together or not at all.
+pub(super) fn remove(
+    ir: &mut Ir,
+    func: Op,
+    candidates: &[Op],
+    cx: &mut PassContext<'_>,
+    gone: &mut Locations,
+) -> bool {
+    let is_unused = |ir: &Ir, op: Op| ir.results(op).all(|value| ir.first_use(value).is_none());
+    let mut dead: Vec<Op> = candidates
+        .iter()
+        .copied()
+        .filter(|&op| is_unused(ir, op))
+        .collect();
+    if dead.is_empty() {
+        return false;
+    }
+    dead.sort_unstable();
+    dead.dedup();
+    let roots = Roots::new(ir, func);
+    dead.retain(|&op| {
+        ir.result(op)
+            .is_some_and(|value| roots.may_go(ir, value, &|other| ir.first_use(other).is_none()))
+    });
+    // Partners count as one, so that no number of rewrites leaves one that names another.
+    let group = |ir: &Ir, op: Op| {
+        let value = ir.result(op);
+        value.map(|value| roots.group(value).unwrap_or(value))
+    };
+    dead.sort_by_key(|&op| group(ir, op));
+    let module = ir.parent(func);
+    let mut changed = false;
+    let mut last = None;
+    for op in dead {
+        let own = group(ir, op);
+        let name = ir.result(op).and_then(|value| ir.value_name(value));
+        let what = || {
+            let name = name.map_or("", |name| ir.ctx.text(name));
+            format!("remove `%{name}` from {}", symbol_text(ir, func))
+        };
+        if last != Some(own) && !cx.may_rewrite(&what) {
+            break;
+        }
+        last = Some(own);
+        if ir.erase(op) {
+            changed = true;
+            cx.count(&LOCATIONS, 1);
+            if let (Some(module), Some(name)) = (module, name) {
+                gone.names.entry(module).or_default().push(name);
+            }
+        }
+    }
+    changed
+}

@@ -1,0 +1,298 @@
+//! What is observable: of instructions, and of locations.
+
+use std::collections::HashSet;
+
+use bir_dialect::bir::attrs::Accumulate;
+use bir_dialect::bir::ops::{Kind, OpCode, OpDef, Trait, writes_hidden_state};
+use bir_dialect::bir::program::names;
+use bir_dialect::bir::view::OpView;
+use bir_dialect::ir::{AttrView, Dict, Ir, Op, OperandData, Str, Value};
+
+/// What keeps an instruction whatever is read of it.
+const KEEP: &[Trait] = &[
+    Trait::Observable,
+    Trait::Sync,
+    Trait::MustKeep,
+    Trait::Control,
+    Trait::Collective,
+    Trait::Terminator,
+];
+
+/// Whether an instruction stays for its own sake: it has effects somebody sees, synchronises,
+/// steers, writes hidden state, or is an indirect DMA. Of ops that are not in the table nothing is
+/// known, so they stay.
+pub(super) fn keeps(ir: &Ir, op: Op) -> bool {
+    let Some(code) = OpCode::of(ir, op) else {
+        return true;
+    };
+    let def = code.def();
+    KEEP.iter().any(|&keep| def.has(keep))
+        || !ir.regions(op).is_empty()
+        || def.has(Trait::HiddenState) && writes_hidden_state(ir, op)
+        || is_indirect_dma(ir, op, def)
+}
+
+/// Whether data decides where a DMA reads or writes.
+pub(super) fn is_indirect_dma(ir: &Ir, op: Op, def: &OpDef) -> bool {
+    if !def.has(Trait::Dma) || !def.has(Trait::Dynamic) {
+        return false;
+    }
+    ir.operands(op).iter().any(|operand| {
+        let role = def.operands.get(usize::from(operand.role));
+        role.is_some_and(|role| role.name.ends_with("index") || role.name.ends_with("offset"))
+    })
+}
+
+/// What an operand does with the location or register it names.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Uses {
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+}
+
+/// What an operand of an instruction does.
+pub(super) fn uses(ir: &Ir, op: Op, code: Option<OpCode>, operand: &OperandData) -> Uses {
+    let role = code.and_then(|code| code.def().operands.get(usize::from(operand.role)));
+    let (Some(code), Some(role)) = (code, role) else {
+        let is_index = code.is_some();
+        return Uses {
+            reads: true,
+            writes: !is_index,
+        };
+    };
+    match role.kind {
+        Kind::Out => Uses {
+            reads: accumulates(ir, op, code.def()),
+            writes: true,
+        },
+        Kind::InOut => Uses {
+            reads: true,
+            writes: true,
+        },
+        Kind::RegOut => Uses {
+            reads: false,
+            writes: true,
+        },
+        Kind::In | Kind::Imm(_) | Kind::RegIn | Kind::RegImm => Uses {
+            reads: true,
+            writes: false,
+        },
+    }
+}
+
+/// Whether what a destination holds goes into what is written there.
+fn accumulates(ir: &Ir, op: Op, def: &OpDef) -> bool {
+    let dict = ir.dict(op);
+    if dict == Dict::EMPTY || !def.has(Trait::HiddenState) && def.attr("accumulate").is_none() {
+        return false;
+    }
+    let attr = ir.ctx.dict_get(dict, names::ACCUMULATE);
+    attr.is_some() && Accumulate::get(&ir.ctx, attr) != Some(Accumulate::No)
+}
+
+/// Who else sees what a location holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Escape {
+    No,
+    /// Somebody outside, when the function has ended.
+    AtEnd,
+    /// Others, at any time.
+    Always,
+}
+
+/// The locations of a function that others see, and its instructions counted.
+pub(super) struct Roots {
+    /// Per value.
+    escapes: Vec<Escape>,
+    /// Locations that share their bytes with others, sorted: the value, and the first of its group.
+    partners: Vec<(Value, Value)>,
+    pub(super) instructions: u64,
+}
+
+impl Roots {
+    /// Looks at a function.
+    pub(super) fn new(ir: &Ir, func: Op) -> Roots {
+        let mut roots = Roots {
+            escapes: vec![Escape::No; ir.value_rows()],
+            partners: partners(ir, func),
+            instructions: 0,
+        };
+        let remote = remote_names(ir, func);
+        let mut last = None;
+        for op in ir.walk_op(func).skip(1) {
+            let code = OpCode::of(ir, op);
+            if code != Some(OpCode::Alloc) {
+                roots.instructions += 1;
+                if let Some(code) = code
+                    && code.def().has(Trait::Dynamic)
+                    && is_indirect_dma(ir, op, code.def())
+                {
+                    for operand in ir.operands(op) {
+                        roots.escapes[operand.value.index()] = Escape::Always;
+                    }
+                }
+                continue;
+            }
+            let Some(value) = ir.result(op) else { continue };
+            // Neighbours mostly are alike.
+            let dict = ir.dict(op);
+            let (_, escapes) = *last
+                .take_if(|(known, _)| *known == dict)
+                .get_or_insert_with(|| (dict, escape(ir, op)));
+            last = Some((dict, escapes));
+            let named = !remote.is_empty()
+                && ir
+                    .value_name(value)
+                    .is_some_and(|name| remote.contains(&name));
+            let found = if named { Escape::Always } else { escapes };
+            let known = &mut roots.escapes[value.index()];
+            *known = found.max(*known);
+        }
+        for &(value, _) in &roots.partners {
+            roots.escapes[value.index()] = Escape::Always;
+        }
+        roots
+    }
+
+    /// Whether a location is seen by others than the instructions that name it.
+    pub(super) fn escapes(&self, value: Value) -> bool {
+        self.escapes[value.index()] > Escape::No
+    }
+
+    /// Whether others may look at a location at any time.
+    pub(super) fn always_escapes(&self, value: Value) -> bool {
+        self.escapes[value.index()] == Escape::Always
+    }
+
+    /// Whether a location nobody touches may go: nobody outside knows it, and all who share its
+    /// bytes can go with it.
+    pub(super) fn may_go(&self, ir: &Ir, value: Value, unused: &dyn Fn(Value) -> bool) -> bool {
+        let unknown = |value: Value| {
+            let alloc = ir.def_op(value);
+            alloc.is_some_and(|alloc| escape(ir, alloc) == Escape::No)
+        };
+        match self.group(value) {
+            None => !self.escapes(value),
+            Some(group) => {
+                let partners = self.partners.iter().filter(|pair| pair.1 == group);
+                partners
+                    .clone()
+                    .all(|pair| unused(pair.0) && unknown(pair.0))
+            }
+        }
+    }
+
+    /// Whether two locations are the same bytes.
+    pub(super) fn same_bytes(&self, a: Value, b: Value) -> bool {
+        a == b
+            || self
+                .group(a)
+                .is_some_and(|group| self.group(b) == Some(group))
+    }
+
+    /// The first of the locations that are the same bytes; `None` where there is no other.
+    pub(super) fn group(&self, value: Value) -> Option<Value> {
+        let at = self.partners.binary_search_by_key(&value, |pair| pair.0);
+        at.ok().map(|at| self.partners[at].1)
+    }
+}
+
+/// Who sees a location besides the instructions that name it.
+fn escape(ir: &Ir, alloc: Op) -> Escape {
+    if ir.dict(alloc) == Dict::EMPTY {
+        return Escape::No;
+    }
+    let view = OpView::new(ir, alloc);
+    let has = |name| ir.attr(alloc, name).is_some();
+    if view.word("space") == Some("shared")
+        || view.flag("boundary")
+        || has("remote_target")
+        || has("written_by_core")
+    {
+        return Escape::Always;
+    }
+    match view.word("kind") {
+        Some("output" | "inout" | "input") => Escape::AtEnd,
+        _ => Escape::No,
+    }
+}
+
+/// Names of locations that other cores write by `remote_target`.
+fn remote_names(ir: &Ir, func: Op) -> HashSet<Str> {
+    let mut found = HashSet::new();
+    let own = ir.parent(func);
+    let others = || ir.block_ops(ir.root_block()).filter(|&op| Some(op) != own);
+    for module in others() {
+        for op in ir.walk_op(module) {
+            if OpCode::of(ir, op) != Some(OpCode::Alloc) || ir.dict(op) == Dict::EMPTY {
+                continue;
+            }
+            let target = OpView::new(ir, op).word("remote_target");
+            let name = target.and_then(|target| target.split('@').next());
+            found.extend(name.and_then(|name| ir.ctx.find_str(name)));
+        }
+    }
+    found
+}
+
+/// Locations that share their bytes by `must_alias`, with the first of each group.
+fn partners(ir: &Ir, func: Op) -> Vec<(Value, Value)> {
+    let allocs = || {
+        ir.walk_op(func)
+            .filter(|&op| OpCode::of(ir, op) == Some(OpCode::Alloc))
+            .filter_map(|op| Some((op, ir.result(op)?)))
+    };
+    let aliased = |op: Op| match ir.attr(op, "must_alias").map(|attr| ir.ctx.attr(attr)) {
+        Some(AttrView::Symbol(name)) => Some(name),
+        _ => None,
+    };
+    let links: Vec<(Value, Str)> = allocs()
+        .filter(|&(op, _)| ir.dict(op) != Dict::EMPTY)
+        .filter_map(|(op, value)| Some((value, aliased(op)?)))
+        .collect();
+    if links.is_empty() {
+        return Vec::new();
+    }
+    let named: HashSet<Str> = links.iter().map(|link| link.1).collect();
+    let mut of_name: Vec<(Str, Value)> = allocs()
+        .filter_map(|(_, value)| Some((ir.value_name(value)?, value)))
+        .filter(|(name, _)| named.contains(name))
+        .collect();
+    of_name.sort_unstable();
+    let mut first: Vec<(Value, Value)> = Vec::new();
+    let mut pairs: Vec<(Value, Value)> = Vec::new();
+    for (value, name) in links {
+        let at = of_name.partition_point(|pair| pair.0 < name);
+        if let Some(&(_, partner)) = of_name.get(at).filter(|pair| pair.0 == name) {
+            pairs.push((value, partner));
+            first.extend([(value, value), (partner, partner)]);
+        }
+    }
+    first.sort_unstable();
+    first.dedup();
+    fn find(first: &mut [(Value, Value)], of: Value) -> usize {
+        let place = |first: &[(Value, Value)], value| {
+            first
+                .binary_search_by_key(&value, |pair| pair.0)
+                .unwrap_or(0)
+        };
+        let mut at = place(first, of);
+        while first[at].1 != first[at].0 {
+            let up = place(first, first[at].1);
+            first[at].1 = first[up].1;
+            at = up;
+        }
+        at
+    }
+    for (a, b) in pairs {
+        let (a, b) = (find(&mut first, a), find(&mut first, b));
+        let (low, high) = (a.min(b), a.max(b));
+        first[high].1 = first[low].0;
+    }
+    for at in 0..first.len() {
+        let value = first[at].0;
+        let head = find(&mut first, value);
+        first[at].1 = first[head].0;
+    }
+    first
+}
