@@ -234,7 +234,10 @@ impl How<'_> {
                 again |= copies::spills(ir, func, &roots, cx, &mut touched);
             }
             if clean_ups {
-                again |= loops::empty(ir, func, cx);
+                // The cores of a program keep the same loops.
+                if Anchor::Module.ops(ir).len() == 1 {
+                    again |= loops::empty(ir, func, cx);
+                }
                 again |= copies::redundant(ir, func, &roots, cx, &mut touched);
             }
             sweeps += 1;
