@@ -2,16 +2,16 @@
 //!
 //! One algorithm at two levels:
 //!
-//! 1. [`sweep`] – instructions none of whose results reach anything observable, by whole locations;
-//! 2. [`stores`] (o1) – writes none of whose bytes anybody sees, by bytes;
-//! 3. [`copies`] (`liw-spill`) – a value saved and reloaded that nobody else touches;
-//! 4. [`loops`] and [`copies`] (o1, in functions neither `sb_allocated` nor `no_dce`) – empty loops,
+//! 1. `sweep` – instructions none of whose results reach anything observable, by whole locations;
+//! 2. `stores` (o1) – writes none of whose bytes anybody sees, by bytes;
+//! 3. `copies` (`liw-spill`) – a value saved and reloaded that nobody else touches;
+//! 4. `loops` and `copies` (o1, in functions neither `sb_allocated` nor `no_dce`) – empty loops,
 //!    and copies that change nothing;
 //! 5. where 3 or 4 removed something, again from 1, `max-sweeps` times at most;
-//! 6. [`locations`] – locations nobody touches any more, and the tensor map kept in step.
+//! 6. `locations` – locations nobody touches any more, and the tensor map kept in step.
 //!
-//! What is observable is asked of the op table and of locations, in [`roots`]. Everything goes by
-//! [`erase`](bir_dialect::analysis::deps::erase), which hands edges, waits and signals on.
+//! What is observable is asked of the op table and of locations, in `roots`. Everything goes by
+//! `erase`, which hands edges, waits and signals on.
 //! [`checker`] states what the whole must keep, and judges it from outside.
 //!
 //! Rewrites are counted from the bottom up, users before what they use, so that every number of

@@ -1,8 +1,8 @@
 //! `non_ssa_legalization`: one value, one location.
 //!
-//! * [`conflicts`](conflicts::conflicts) – which locations are written again behind a read;
-//! * [`splits`](splits::splits) – their webs, each of which becomes a location;
-//! * [`rename`](rename::rename) – clones, and the accesses moved to them;
+//! * `conflicts` – which locations are written again behind a read;
+//! * `splits` – their webs, each of which becomes a location;
+//! * `rename` – clones, and the accesses moved to them;
 //! * [`checker`] – an independent judge of the result.
 //!
 //! Invariants:

@@ -1,8 +1,8 @@
 //! Who tries which rule where, and when it ends.
 //!
-//! * [`single_shot`] – each rule once, in the order they are written, each over the whole function in
+//! * `single_shot` – each rule once, in the order they are written, each over the whole function in
 //!   program order; what a rule makes is not visited by its own walk;
-//! * [`greedy`] – a worklist to the fixpoint, the best rule that fits first; an instruction made by a
+//! * `greedy` – a worklist to the fixpoint, the best rule that fits first; an instruction made by a
 //!   chain of [`Settings::max_chain`] rewrites, each of what the one before made, ends in an error that
 //!   names the rules that go round in circles.
 //!
