@@ -21,7 +21,10 @@ const IDEMPOTENT: &[&str] = &[
 
 #[test]
 fn pipelines_keep_the_outputs() {
-    let names: Vec<&str> = Registry::new().names().collect();
+    // `apply_patterns` does nothing without the name of a set; its rules are proved one by one.
+    let names: Vec<&str> = (Registry::new().names())
+        .filter(|&name| name != "apply_patterns")
+        .collect();
     let mut counters = Counters::new();
     for seed in programs(40) {
         let mut random = Random::new(seed, "pipeline");

@@ -26,6 +26,8 @@ impl Generator<'_> {
             5 if self.may(Feature::IdentityOp) => self.identity(),
             6 if self.may(Feature::ConstantOperand) => self.constant_arithmetic(),
             7 if self.may(Feature::UnlessFirst) && self.depth < 2 => self.accumulate_in_loop(),
+            // What these consist of follows what was drawn, and cores draw apart.
+            8..=11 if self.seat.cores > 1 => self.instruction(),
             8 if self.may(Feature::NoOpCopy) => self.no_op_copy(),
             9 if self.may(Feature::SpillPair) => self.spill_pair(),
             10 if self.may(Feature::EmptyLoop) && self.depth < 2 => self.empty_loop(),
