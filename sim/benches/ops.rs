@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a bench may fail so
 #![allow(missing_docs)] // criterion makes undocumented functions
 
-#[path = "../tests/common/text.rs"]
+#[path = "../tests/semantics/common/text.rs"]
 mod text;
 
 use bir_dialect::bir::verify::Level;

@@ -1,7 +1,7 @@
 //! Any statements inside a function of the generic form.
 #![no_main]
 
-#[path = "../../tests/text_support/check.rs"]
+#[path = "../../tests/text/support/check.rs"]
 #[allow(dead_code)]
 mod check;
 

@@ -1,7 +1,7 @@
 //! Any text: see `check` for what must hold.
 #![no_main]
 
-#[path = "../../tests/text_support/check.rs"]
+#[path = "../../tests/text/support/check.rs"]
 #[allow(dead_code)]
 mod check;
 

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../tests/fuzz_check/mod.rs"]
+#[path = "../../tests/patterns/fuzz_check.rs"]
 mod fuzz_check;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,7 +1,7 @@
 //! Programs by seed, size and features: see `check_program` for what must hold.
 #![no_main]
 
-#[path = "../../tests/checks/mod.rs"]
+#[path = "../../tests/generate/checks.rs"]
 mod checks;
 
 use libfuzzer_sys::fuzz_target;

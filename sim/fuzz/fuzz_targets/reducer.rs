@@ -1,7 +1,7 @@
 //! Reductions of small programs: see `check_reduction` for what must hold.
 #![no_main]
 
-#[path = "../../tests/checks/mod.rs"]
+#[path = "../../tests/generate/checks.rs"]
 mod checks;
 
 use libfuzzer_sys::fuzz_target;

@@ -1,0 +1,11 @@
+//! The pattern language: its text, its checks, what it does, and its proofs.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
+mod apply;
+mod check;
+mod common;
+mod fuzz_check;
+mod readme;
+mod text;
+mod verify;

@@ -1,0 +1,8 @@
+//! Campaigns over generated programs.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
+
+mod checks;
+mod programs;
+mod reduce;
+mod replay;
