@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable
 from typing import Any
 
 from .errors import fail
@@ -10,48 +12,62 @@ from .index import Affine, Mask, Run
 Dims = tuple[tuple[int, int], ...]
 
 
-def access(tensor: Any, free: list[tuple[int, int]], exact: bool = False) -> str:
+def access(tensor: Any, free: Dims, exact: bool = False) -> str:
     """The operand's text with these dimensions beside the partitions; `exact` spells them out even if they are the whole tile."""
     s = tensor.storage
-    name = s.name
-    same = tensor.dtype is s.dtype
-    recast = "" if same else f" as {tensor.dtype.bir}"
     offset = tensor.offset
+    same = tensor.dtype is s.dtype
+    pairs, whole = _spelt(free, s.row)
+    recast = "" if same else f" as {tensor.dtype.bir}"
+    whole = whole and same and not exact and type(offset) is int and offset == 0
     if s.space == "dram":
-        if same and not exact and type(offset) is int and offset == 0 and tensor.size == s.row and _is_whole(free, s.row):
-            return f"%{name}"
-        pairs = ", ".join([f"{step} x {count}" for step, count in free]) or "1 x 1"
-        return f"%{name}{recast}[off {offset}, {pairs}]"
-    parts = tensor.partitions
+        return f"%{s.name}" if whole else f"%{s.name}{recast}[off {offset}, {pairs}]"
+    parts = tensor.dims[tensor.pdim][1] if tensor.pdim >= 0 else 1
+    if whole and parts == s.parts:
+        return f"%{s.name}"
     p0 = tensor.p0
-    if same and not exact and type(offset) is int and offset == 0 and parts == s.parts and _is_whole(free, s.row):
-        return f"%{name}"
     window = f"{p0}:{p0 + parts}" if type(p0) is int else f"{p0} +: {parts}"
-    pairs = ", ".join([f"{step} x {count}" for step, count in free]) or "1 x 1"
-    return f"%{name}{recast}[p {window}, off {offset}, {pairs}]"
+    return f"%{s.name}{recast}[p {window}, off {offset}, {pairs}]"
 
 
-def _is_whole(free: list[tuple[int, int]], row: int) -> bool:
+# Kernels look at few shapes, again and again.
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _spelt(free: Dims, row: int) -> tuple[str, bool]:
+    """Steps and counts as text, and whether they are `row` elements one behind the other."""
     want = row
+    whole = True
     for step, count in free:
-        if step * count != want:
-            return False
+        whole = whole and step * count == want
         want = step
-    return want == 1
+    return ", ".join([f"{step} x {count}" for step, count in free]) or "1 x 1", whole and want == 1
 
 
-def dram_dims(dims: Dims) -> list[tuple[int, int]]:
+def merged(dims: Iterable[tuple[int, int]]) -> Dims:
+    """Dimensions of more than one element, merged where they lie one behind the other."""
+    out: list[tuple[int, int]] = []
+    for step, count in dims:
+        if count == 1:
+            continue
+        if out and out[-1][0] == step * count:
+            out[-1] = (step, out[-1][1] * count)
+        else:
+            out.append((step, count))
+    return tuple(out)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def free_dims(dims: Dims, pdim: int) -> Dims:
+    """The dimensions beside the one on partitions, merged."""
+    return merged(dim for axis, dim in enumerate(dims) if axis != pdim)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def dram_dims(dims: Dims) -> Dims:
     """Dimensions of a DRAM access: as the view has them, merged only where there are too many."""
-    out = [(step, count) for step, count in dims if count != 1]
-    if len(out) > 4:
-        merged: list[tuple[int, int]] = []
-        for step, count in out:
-            if merged and merged[-1][0] == step * count:
-                merged[-1] = (step, merged[-1][1] * count)
-            else:
-                merged.append((step, count))
-        return merged
-    return out
+    out = tuple(dim for dim in dims if dim[1] != 1)
+    return merged(out) if len(out) > 4 else out
 
 
 def bounds_of_slice(k: slice, count: int, axis: int) -> tuple[Any, int, int]:
@@ -111,16 +127,8 @@ def outside(tensor: Any, k: Any, axis: int, count: int) -> Exception:
 def split(dims: Dims, wanted: tuple[int, ...], tensor: Any) -> Dims:
     """`dims` in another shape of as many elements."""
     # merge what lies one behind the other, then cut
-    merged: list[tuple[int, int]] = []
-    for step, count in dims:
-        if count == 1:
-            continue
-        if merged and merged[-1][0] == step * count:
-            merged[-1] = (step, merged[-1][1] * count)
-        else:
-            merged.append((step, count))
     out: list[tuple[int, int]] = []
-    stack = list(reversed(merged))
+    stack = list(reversed(merged(dims)))
     for n in wanted:
         if n == 1:
             out.append((0, 1))

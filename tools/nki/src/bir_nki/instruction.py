@@ -10,28 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from . import compute
+from . import compute, replay
 from .compute import joint_bounds, new_tile, with_bounds, with_mask
 from .dtypes import as_dtype
 from .errors import fail, nearest
-from .record import Recorder, recorder
+from .record import recorder
 from .tensor import Tensor
-from .tokens import Token
-
-
-def always(_: dict[str, Any]) -> bool:
-    """Whether a call is one instruction whatever the shapes of its tensors."""
-    return True
 
 
 def instruction(
-    old: str = "", tensors: str = "dst data", direct: Callable[[dict[str, Any]], bool] | None = None
+    old: str = "", tensors: str = "dst data"
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a function be called in both styles.
 
     `old` are the positional parameters of the old style; `tensors` those of the new that must be tensors for a call to be of the new.
-    `direct` says of a new-style call's arguments whether the call is one instruction that depends on spaces, dtypes and plain values alone:
-    then the second call that looks like an earlier one skips the function.
     """
     old_names = old.split()
     needed = tensors.split()
@@ -42,29 +34,17 @@ def instruction(
         own = frozenset(names)
         required = frozenset(needed)
         first = names[0]
+        #: Names that calls of the new style by keywords gave: nearly all calls of large kernels.
+        usual: set[tuple[str, ...]] = set()
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if not args and kwargs.keys() <= own and kwargs.keys() >= required:
-                # the new style by keywords: nearly all calls of large kernels
-                r = recorder()
-                frame = sys._getframe(1)
-                site = r.sites.get((id(frame.f_code), frame.f_lasti))
-                look = _look(call, kwargs) if direct is not None and site is not None and direct(kwargs) else None
-                if look is not None:
-                    known_call = r.direct.get(look)
-                    if known_call is not None and site is not None and not r.muted:
-                        r.append(known_call[0], kwargs, known_call[1], site)
-                        return kwargs["dst"]
-                r.here = site
-                before = r.calls
-                try:
-                    out = function(**kwargs)
-                finally:
-                    r.here = None
-                if look is not None and r.calls == before + 1:
-                    _learn(r, look, kwargs)
-                return out
+            if not args:
+                given = tuple(kwargs)
+                if given not in usual and kwargs.keys() <= own and kwargs.keys() >= required:
+                    usual.add(given)
+                if given in usual:
+                    return replay.run(recorder(), function, args, kwargs, sys._getframe(1))
             for key in kwargs:
                 if key not in known:
                     raise fail(f"`nisa.{function.__name__}` has no argument `{key}`", nearest(key, known))
@@ -95,7 +75,7 @@ def instruction(
             if mask is not None:
                 kwargs = {key: with_mask(value, mask) if key not in ("bias", "scale") else value for key, value in kwargs.items()}
             try:
-                return function(**kwargs)
+                return replay.run(recorder(), function, (), kwargs, sys._getframe(1))
             except TypeError as error:
                 missing = [n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty and n not in kwargs]
                 if missing:
@@ -105,45 +85,6 @@ def instruction(
         return call
 
     return decorate
-
-
-def _look(call: Any, kwargs: dict[str, Any]) -> Any:
-    """What a call looks like: its function, its argument names, plain values, spaces and dtypes; None where that is not all there is to it."""
-    look: list[Any] = [call]
-    add = look.append
-    for name, value in kwargs.items():
-        add(name)
-        if type(value) is Tensor:
-            if value.valid is not None or value.dynamic is not None:
-                return None
-            storage = value.storage
-            add(storage.code if value.dtype is storage.dtype else f"{storage.space} {value.dtype.bir}")
-        elif value is None or type(value) is float and value:
-            add(value)
-        elif type(value) is Token or type(value) is np.ufunc:
-            add(value)
-        elif isinstance(value, (int, float, str)):
-            add(repr(value))
-        else:
-            return None
-    return tuple(look)
-
-
-def _learn(r: Recorder, look: Any, kwargs: dict[str, Any]) -> None:
-    """Remember the one instruction a call became, if its tensors are arguments of the call, each a tensor of its own."""
-    if r.latest is None:
-        return
-    template, values = r.latest
-    tensors = {id(value): name for name, value in kwargs.items() if type(value) is Tensor}
-    if not template.reusable or len(tensors) != sum(1 for value in kwargs.values() if type(value) is Tensor):
-        return
-    roles = []
-    for role, out in template.roles:
-        name = tensors.get(id(values[role]))
-        if name is None:
-            return
-        roles.append((name, out))
-    r.direct[look] = (template, roles)
 
 
 def _skipped(function: Callable[..., Any], kwargs: dict[str, Any], own: frozenset[str]) -> Any:

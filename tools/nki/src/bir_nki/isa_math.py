@@ -11,7 +11,6 @@ from .errors import fail
 from .index import IndexArray, Mask
 from .instruction import (
     a_tile,
-    always,
     held_parts,
     instruction,
     made,
@@ -23,16 +22,7 @@ from .record import recorder
 from .tensor import Tensor
 
 
-def same_shapes(call: dict[str, Any]) -> bool:
-    """Whether no operand of a `tensor_tensor` is broadcast."""
-    dst, a, b = call["dst"], call["data1"], call["data2"]
-    if type(dst) is not Tensor or type(a) is not Tensor or type(b) is not Tensor:
-        return False
-    rank = len(dst.dims)
-    return len(a.dims) == rank == len(b.dims) and dst.size == a.size == b.size
-
-
-@instruction("data1 data2 op dtype mask engine", "dst data1 data2", same_shapes)
+@instruction("data1 data2 op dtype mask engine", "dst data1 data2")
 def tensor_tensor(dst: Any = None, data1: Any = None, data2: Any = None, op: Any = None, engine: Any = None, dtype: Any = None) -> Any:
     word = tokens.alu(op)
     if dst is None:
@@ -54,7 +44,7 @@ def tensor_tensor(dst: Any = None, data1: Any = None, data2: Any = None, op: Any
 POOL_ONLY = frozenset({"rsqrt", "power"})
 
 
-@instruction("data op0 operand0 reverse0 op1 operand1 reverse1 dtype mask engine", "dst data", always)
+@instruction("data op0 operand0 reverse0 op1 operand1 reverse1 dtype mask engine", "dst data")
 def tensor_scalar(
     dst: Any = None, data: Any = None, op0: Any = None, operand0: Any = None, reverse0: bool = False, op1: Any = None, operand1: Any = None,
     reverse1: bool = False, engine: Any = None, dtype: Any = None,
@@ -95,7 +85,7 @@ def _operand(word: str, value: Any, whole: Tensor, part: Tensor) -> Any:
     return rows_of(number_or_tile(value), whole, part)
 
 
-@instruction("data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask", "dst data operand1", always)
+@instruction("data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask", "dst data operand1")
 def scalar_tensor_tensor(
     dst: Any = None, data: Any = None, op0: Any = None, operand0: Any = None, op1: Any = None, operand1: Any = None, reverse0: bool = False,
     reverse1: bool = False, dtype: Any = None,
@@ -111,7 +101,7 @@ def scalar_tensor_tensor(
     return made(out)
 
 
-@instruction("data dtype mask", "dst data", always)
+@instruction("data dtype mask", "dst data")
 def reciprocal(dst: Any = None, data: Any = None, dtype: Any = None) -> Any:
     out = out_tile(dst, a_tile(data), dtype)
     d, s = held_parts(out, data)
@@ -147,7 +137,7 @@ def _reduction(reduce_op: Any, reduce_res: Any, cmd: Any, default: str = "idle")
     return out
 
 
-@instruction("op data bias scale reduce_op reduce_res reduce_cmd mask dtype", "dst data", always)
+@instruction("op data bias scale reduce_op reduce_res reduce_cmd mask dtype", "dst data")
 def activation(
     dst: Any = None, op: Any = None, data: Any = None, bias: Any = None, scale: Any = 1.0, reduce_op: Any = None, reduce_res: Any = None,
     reduce_cmd: Any = None, dtype: Any = None, relu_param: Any = None,
@@ -155,7 +145,7 @@ def activation(
     return _activation("activation", dst, op, data, bias, scale, _reduction(reduce_op, reduce_res, reduce_cmd), dtype, relu_param)
 
 
-@instruction("op data reduce_op reduce_res bias scale mask dtype", "dst data", always)
+@instruction("op data reduce_op reduce_res bias scale mask dtype", "dst data")
 def activation_reduce(
     dst: Any = None, op: Any = None, data: Any = None, reduce_op: Any = None, reduce_res: Any = None, bias: Any = None, scale: Any = 1.0,
     dtype: Any = None,
@@ -227,7 +217,7 @@ def tensor_partition_reduce(dst: Any = None, op: Any = None, data: Any = None, d
     return made(out)
 
 
-@instruction("data op0 operand0 reduce_op reduce_res reverse0 dtype mask", "dst data", always)
+@instruction("data op0 operand0 reduce_op reduce_res reverse0 dtype mask", "dst data")
 def tensor_scalar_reduce(
     dst: Any = None, data: Any = None, op0: Any = None, operand0: Any = None, reduce_op: Any = None, reduce_res: Any = None,
     reverse0: bool = False, reduce_cmd: Any = None, reduce_init: Any = None, reduce_res_negate: bool = False, dtype: Any = None,
@@ -262,7 +252,7 @@ def tensor_scalar_cumulative(
     return dst
 
 
-@instruction("data0 data1 initial op0 op1 reverse0 reverse1 dtype mask", "dst data0 data1", always)
+@instruction("data0 data1 initial op0 op1 reverse0 reverse1 dtype mask", "dst data0 data1")
 def tensor_tensor_scan(
     dst: Any = None, data0: Any = None, data1: Any = None, initial: Any = None, op0: Any = None, op1: Any = None, reverse0: bool = False,
     reverse1: bool = False, dtype: Any = None,
@@ -280,7 +270,7 @@ def tensor_tensor_scan(
     return made(out)
 
 
-@instruction("data mask dtype", "dst data", always)
+@instruction("data mask dtype", "dst data")
 def bn_stats(dst: Any = None, data: Any = None, dtype: Any = None) -> Any:
     data = a_tile(data)
     out = out_tile(dst, data, dtype or dtypes.float32, (data.partitions, 6))
@@ -289,7 +279,7 @@ def bn_stats(dst: Any = None, data: Any = None, dtype: Any = None) -> Any:
     return made(with_bounds(out, {-2: (0, s.partitions)}) if dst is None and s.partitions != data.partitions else out)
 
 
-@instruction("data mask dtype", "dst data", always)
+@instruction("data mask dtype", "dst data")
 def bn_aggr(dst: Any = None, data: Any = None, dtype: Any = None) -> Any:
     data = a_tile(data)
     out = out_tile(dst, data, dtype or dtypes.float32, (data.partitions, 2))

@@ -12,7 +12,6 @@ from .enums import dge_mode, engine_word, oob_mode
 from .errors import fail
 from .instruction import (
     a_tile,
-    always,
     held_parts,
     instruction,
     made,
@@ -32,7 +31,7 @@ def memset(dst: Any = None, value: Any = 0, shape: Any = None, dtype: Any = None
     return dst
 
 
-@instruction("src engine dtype mask", "dst src", always)
+@instruction("src engine dtype mask", "dst src")
 def tensor_copy(dst: Any = None, src: Any = None, engine: Any = None, dtype: Any = None) -> Any:
     src = a_tile(src, "src")
     out = out_tile(dst, src, dtype)
@@ -43,10 +42,6 @@ def tensor_copy(dst: Any = None, src: Any = None, engine: Any = None, dtype: Any
     else:
         r.emit("tensor_copy", {"dst": d, "src": s}, {"engine": engine_word(engine)} if engine else None)
     return made(out)
-
-
-def _static(view: Tensor) -> Tensor:
-    return view._view(view.offset, view.p0, view.dims, view.pdim) if view.dynamic is None else _without_dynamic(view)
 
 
 def _without_dynamic(view: Tensor) -> Tensor:
@@ -115,18 +110,12 @@ def _row_text(view: Tensor) -> Tensor:
     """A table seen row by row: the first dimension of an indexed pattern says nothing but how many."""
     unit = view.dynamic[2]
     out = Tensor(view.storage, view.dtype, view.offset, view.p0, ((unit, 1),) + view.dims[1:], -1)
-    dims = [d for d in view.dims[1:] if d[1] != 1] or [(1, 1)]
-    out._text = access(out, [(unit, 1)] + dims, exact=True)
+    dims = tuple(d for d in view.dims[1:] if d[1] != 1) or ((1, 1),)
+    out._text = access(out, ((unit, 1), *dims), exact=True)
     return out
 
 
-def same_size(call: dict[str, Any]) -> bool:
-    """Whether a DMA writes as many elements as it reads."""
-    dst, src = call["dst"], call["src"]
-    return type(dst) is Tensor and type(src) is Tensor and dst.size == src.size
-
-
-@instruction("dst src mask dst_rmw_op oob_mode dge_mode", "dst src", same_size)
+@instruction("dst src mask dst_rmw_op oob_mode dge_mode", "dst src")
 def dma_copy(
     dst: Any = None, src: Any = None, dst_rmw_op: Any = None, oob_mode: Any = None, dge_mode: Any = None, unique_indices: Any = True,
     engine: Any = None, priority: Any = None,
@@ -197,7 +186,7 @@ def dma_transpose(
 def exact(view: Tensor) -> Tensor:
     """The view with every dimension spelt out, for instructions that look at them one by one."""
     out = Tensor(view.storage, view.dtype, view.offset, view.p0, view.dims, view.pdim)
-    out._text = access(out, [d for a, d in enumerate(view.dims) if a != view.pdim], exact=True)
+    out._text = access(out, tuple(d for a, d in enumerate(view.dims) if a != view.pdim), exact=True)
     return out
 
 

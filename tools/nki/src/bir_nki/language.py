@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from . import compute, reductions, tokens
+from . import compute, reductions, replay, tokens
 from .dtypes import (  # noqa: F401
     DType,
     as_dtype,
@@ -64,6 +64,7 @@ class Buffer:
         return hash(self.name)
 
 
+replay.plain(Buffer)
 sbuf = Buffer("sbuf", "sbuf")
 psum_buffer = Buffer("psum", "psum")
 hbm = Buffer("hbm", "dram")
@@ -153,19 +154,22 @@ def _dram(shape: tuple[int, ...], kind: DType, shared: bool, name: str | None) -
         storage = r.alloc("dram", shape, kind, name)
         r.shared.append(storage)
         if r.module.core is not None:
-            storage.attrs["space"] = "shared"
+            storage.attrs = {"space": "shared"}
         return compute.whole(storage)
     return compute.whole(r.alloc("dram", shape, kind, name))
 
 
+@entry
 def zeros(shape: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **extra: Any) -> Any:
     return full(shape, 0, dtype, buffer=buffer, name=name, **extra)
 
 
+@entry
 def ones(shape: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **extra: Any) -> Any:
     return full(shape, 1, dtype, buffer=buffer, name=name, **extra)
 
 
+@entry
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **extra: Any) -> Any:
     """A new tensor of one value."""
     memory, _ = _buffer(buffer, sbuf)
@@ -353,6 +357,7 @@ load = entry(compute.load)
 store = entry(compute.store)
 
 
+@entry
 def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, name: Any = None) -> Any:
     """DRAM to a new SBUF tile, transposed by DMA."""
     from . import isa_move as isa
@@ -374,16 +379,19 @@ def copy(src: Any, *, mask: Any = None, dtype: Any = None, name: Any = None) -> 
     return compute.copy(src, dtype, mask)
 
 
+@entry
 def transpose(x: Tensor, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Tensor:
     """A new SBUF tile with the two dimensions exchanged."""
     out = reductions.pe_transpose(compute.with_mask(x, mask))
     return compute.copy(out, dtype)
 
 
+@entry
 def matmul(x: Tensor, y: Tensor, *, transpose_x: bool = False, mask: Any = None, name: Any = None) -> Tensor:
     return reductions.matmul(x, y, transpose_x, mask)
 
 
+@entry
 def broadcast_to(src: Any, shape: Any = None, name: Any = None) -> Tensor:
     return compute.broadcast_to(src, shape)
 
@@ -392,6 +400,7 @@ def expand_dims(data: Tensor, axis: Any) -> Tensor:
     return data.expand_dims(axis)
 
 
+@entry
 def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Any:
     return compute.where(condition, x, y, dtype, mask)
 
@@ -472,10 +481,12 @@ mean = Token("mean", "average", None, lambda x, axis, *, dtype=None, mask=None, 
 var = Token("var", None, None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, name=None: reductions.var(x, axis, dtype, mask, keepdims))
 
 
+@entry
 def softmax(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Any:
     return reductions.softmax(x, axis, dtype, mask)
 
 
+@entry
 def rms_norm(x: Tensor, w: Tensor, axis: Any, n: Any = None, epsilon: float = 1e-6, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Tensor:
     """x / sqrt(sum(x^2) / n + epsilon) * w."""
     squares = reductions.reduce("add", compute.unary("square", x, float32, mask), axis, float32, keepdims=True)
@@ -485,6 +496,7 @@ def rms_norm(x: Tensor, w: Tensor, axis: Any, n: Any = None, epsilon: float = 1e
     return compute.binary("multiply", normed, w, dtype or x.dtype)  # type: ignore[no-any-return]
 
 
+@entry
 def cumsum(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Tensor:
     """Running sums along the last dimension."""
     x = compute.with_mask(compute.on_chip(x), mask)
@@ -500,6 +512,7 @@ def cumsum(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, na
     return out
 
 
+@entry
 def gather_flattened(data: Tensor, indices: Tensor, *, mask: Any = None, dtype: Any = None, name: Any = None) -> Tensor:
     from . import isa
 

@@ -28,17 +28,13 @@ class Operators:
     __slots__ = ()
 
     def _binary(self, name: str, other: Any, reverse: bool = False) -> Any:
-        from . import compute, record
+        from . import compute, record, replay
 
+        args = (name, other, self) if reverse else (name, self, other)
         r = record.current()
-        if r is not None:
-            frame = sys._getframe(2)
-            r.here = r.sites.get((id(frame.f_code), frame.f_lasti))
-        try:
-            return compute.binary(name, other, self) if reverse else compute.binary(name, self, other)
-        finally:
-            if r is not None:
-                r.here = None
+        if r is None:
+            return compute.binary(*args)
+        return replay.run(r, compute.binary, args, {}, sys._getframe(2))
 
     def __add__(self, other: Any) -> Any:
         return self._binary("add", other)

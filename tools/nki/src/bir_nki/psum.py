@@ -34,21 +34,23 @@ class State:
 
 
 def _region(dst: Any) -> Region:
-    return (str(dst.offset), str(dst.p0), dst.partitions, tuple(dst.free_dims()))
+    offset, p0 = dst.offset, dst.p0
+    # what moves with a loop is known by how it reads
+    return (offset if type(offset) is int else str(offset), p0 if type(p0) is int else str(p0), dst.partitions, dst.free_dims())
 
 
 def _extent(region: Region) -> tuple[int, int, int, int] | None:
     """First and last partition, first and last element; None where they move with a loop."""
     offset, p0, parts, dims = region
-    if not offset.lstrip("-").isdigit() or not p0.isdigit():
+    if type(offset) is not int or type(p0) is not int:
         return None
-    low = high = int(offset)
+    low = high = offset
     for step, count in dims:
         if step >= 0:
             high += step * (count - 1)
         else:
             low += step * (count - 1)
-    return int(p0), int(p0) + parts - 1, low, high
+    return p0, p0 + parts - 1, low, high
 
 
 def _apart(a: Region, b: Region) -> bool:
@@ -63,6 +65,7 @@ def zero(recorder: Any, dst: Any) -> bool:
     state = dst.storage.psum
     if state is None or dst.partitions != dst.storage.parts or dst.size != dst.storage.row * dst.storage.parts:
         return False
+    recorder.once()
     state.zeroed = state.pending = True
     state.regions.clear()
     state.depth = len(recorder.loops)

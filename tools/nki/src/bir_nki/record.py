@@ -13,11 +13,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from . import names, psum
+from . import names, psum, replay
 from .dtypes import DType
 from .errors import OURS, KernelError, fail, is_ours, kernel_frame, nearest
 from .index import Affine
@@ -108,13 +109,16 @@ class Module:
 
     def unique(self, wanted: str) -> str:
         """`wanted`, or it with a number."""
-        name = _WORD.sub("_", wanted) or "t"
-        if name[0].isdigit():
-            name = "_" + name
+        name = wanted
         count = self.taken.get(name)
         if count is None:
-            self.taken[name] = 0
-            return name
+            name = _WORD.sub("_", wanted) or "t"
+            if name[0].isdigit():
+                name = "_" + name
+            count = self.taken.get(name)
+            if count is None:
+                self.taken[name] = 0
+                return name
         while True:
             count += 1
             other = f"{name}_{count}"
@@ -147,10 +151,6 @@ class Recorder:
         self.constants: dict[Any, Tensor] = {}
         self.sites: dict[tuple[int, int], Site] = {}
         self._templates: dict[Any, Template] = {}
-        #: Calls of `nki.isa` that are nothing but one instruction, by what they look like: its template, and its tensors by argument.
-        self.direct: dict[Any, tuple[Template, list[tuple[str, bool]]]] = {}
-        #: What was recorded last: its template and its operands.
-        self.latest: tuple[Template, dict[str, Any]] | None = None
         self._engines: dict[tuple[str, str], str] = {}
         #: What was last recorded made this tile, and nothing used it since: (line number, tile).
         self.fresh: tuple[int, Tensor] | None = None
@@ -165,14 +165,18 @@ class Recorder:
         self.held_back: list[psum.State] = []
         #: Nothing is recorded: a call whose mask is false.
         self.muted = False
-        #: The kernel's call under way, where `nki.isa` knows it already.
+        #: The kernel's call under way, where one of our functions knows it already.
         self.here: Site | None = None
+        #: Calls by what they look like, and what the one under way records; see replay.py.
+        self.replays: dict[Any, Any] = {}
+        self.taken: replay.Taken | None = None
 
     # ---- places ----
 
-    def site(self) -> Site:
-        """The kernel's call that is being executed."""
-        frame = sys._getframe(2)
+    def site(self, frame: FrameType | None = None) -> Site:
+        """The kernel's call that is being executed, found from a frame on, or from the caller's caller."""
+        if frame is None:
+            frame = sys._getframe(2)
         while True:
             code = frame.f_code
             ours = OURS.get(id(code))
@@ -198,7 +202,11 @@ class Recorder:
 
     def assigned_name(self) -> str | None:
         """The variable the kernel assigns the result of its call to."""
-        return self.site().name
+        return (self.here or self.site()).name
+
+    def once(self) -> None:
+        """What is recorded now follows from more than what the call under way looks like."""
+        self.taken = None
 
     # ---- locations ----
 
@@ -227,6 +235,8 @@ class Recorder:
         if space == "psum":
             storage.psum = psum.State(len(self.loops))
         self.module.storages.append(storage)
+        if self.taken is not None:
+            self.taken.allocs.append((storage, name))
         return storage
 
     # ---- instructions ----
@@ -261,11 +271,12 @@ class Recorder:
             template = self._template(op_name, values, attrs or {})
             if key is not None and template.reusable:
                 self._templates[key] = template
-        self.latest = (template, values)
-        self.append(template, values, template.roles, self.here or self.site())
+        self._append(template, values)
 
-    def append(self, template: Template, values: dict[str, Any], roles: list[tuple[str, bool]], site: Site) -> None:
-        """Append an instruction that was checked: `roles` are the names of its tensors in `values`, and whether they are written."""
+    def _append(self, template: Template, values: dict[str, Any]) -> None:
+        """Append an instruction that was checked."""
+        roles = template.roles
+        site = self.here or self.site()
         lines = self.module.lines
         at = len(lines)
         texts = []
@@ -295,6 +306,8 @@ class Recorder:
         # an instruction reads before it writes
         for value in written:
             psum.touch(self, value, True)
+        if self.taken is not None:
+            self.taken.lines.append((template, [(values[name], out) for name, out in roles]))
         self.calls += 1
         lines.append(f"{self.indent}{template.text % tuple(texts)}{site.text}")
 
@@ -442,6 +455,7 @@ class Recorder:
 
     def register(self, op_name: str, values: dict[str, Any], attrs: dict[str, Any] | None = None, name: str = "r") -> Register:
         """An instruction that defines a register."""
+        self.once()
         out = Register(self.module.unique(name))
         self.emit(op_name, values, attrs)
         lines = self.module.lines
@@ -514,7 +528,6 @@ class Recorder:
 
     def references(self, tile: Any) -> int:
         """How often the recorder itself refers to a value, beside what the kernel does."""
-        self.latest = None
         count = int(self.fresh is not None and self.fresh[1] is tile)
         if self.last_matmul is not None:
             count += int(self.last_matmul[0] is tile) + sum(1 for value in self.last_matmul[2].values() if value is tile)
@@ -554,19 +567,13 @@ def recorder() -> Recorder:
 
 
 def entry(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function kernels call: the place of the call is looked up once, and not by each instruction it becomes."""
+    """A function kernels call: the place of the call is looked up once, and what it becomes is thought of once for all that look alike."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not _current:
             return function(*args, **kwargs)
-        r = _current[-1]
-        frame = sys._getframe(1)
-        r.here = r.sites.get((id(frame.f_code), frame.f_lasti))
-        try:
-            return function(*args, **kwargs)
-        finally:
-            r.here = None
+        return replay.run(_current[-1], function, args, kwargs, sys._getframe(1))
 
     return call
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import dtypes, psum
-from .access import access
+from .access import access, merged
 from .compute import (
     binary,
     in_sbuf,
@@ -69,23 +69,11 @@ def reduce(op: str, x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, k
     return recorder().made(out)
 
 
-def merged(dims: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    out: list[tuple[int, int]] = []
-    for step, count in dims:
-        if count == 1:
-            continue
-        if out and out[-1][0] == step * count:
-            out[-1] = (step, out[-1][1] * count)
-        else:
-            out.append((step, count))
-    return out
-
-
 def tensor_reduce(op: str, dst: Tensor, src: Tensor, axes: tuple[int, ...], negate: bool = False) -> None:
     """The instruction; free `axes` of any position become the last dimensions of the access."""
     r = recorder()
-    kept = merged([d for a, d in enumerate(src.dims) if a != src.pdim and a not in axes])
-    gone = merged([d for a, d in enumerate(src.dims) if a != src.pdim and a in axes]) or [(1, 1)]
+    kept = merged(d for a, d in enumerate(src.dims) if a != src.pdim and a not in axes)
+    gone = merged(d for a, d in enumerate(src.dims) if a != src.pdim and a in axes) or ((1, 1),)
     view = Tensor(src.storage, src.dtype, src.offset, src.p0, src.dims, src.pdim)
     view._text = access(view, kept + gone, exact=True)
     r.emit("tensor_reduce", {"dst": dst, "src": view}, {"op": op, "axes": tuple(range(len(kept) + 1, len(kept) + len(gone) + 1)), "negate": negate})

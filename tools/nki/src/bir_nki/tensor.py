@@ -10,6 +10,8 @@ a view's access is made once. Invariants:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from . import dtypes
@@ -18,6 +20,7 @@ from .access import (
     access,
     bounds_of_slice,
     dram_dims,
+    free_dims,
     outside,
     shifted,
     single_position,
@@ -32,10 +35,17 @@ from .operators import Operators
 class Storage:
     """A location: what an `alloc` declares."""
 
-    __slots__ = (
-        "name", "space", "shape", "dtype", "kind", "attrs", "at", "row", "parts", "loc", "where", "state", "first", "last",
-        "written", "value", "psum", "frozen", "code",
-    )
+    __slots__ = ("name", "space", "shape", "dtype", "code", "row", "parts", "loc", "where", "first", "last", "written", "psum", "__dict__")
+
+    # What few storages have is kept in the dictionary of those.
+    kind = "internal"
+    attrs: Mapping[str, str] = MappingProxyType({})
+    #: Where it is placed, as text.
+    at = ""
+    #: Data of a constant.
+    value: Any = None
+    #: Why nothing may be written here, if nothing may.
+    frozen: str | None = None
 
     def __init__(self, name: str, space: str, shape: tuple[int, ...], dtype: DType) -> None:
         self.name = name
@@ -44,9 +54,6 @@ class Storage:
         self.dtype = dtype
         #: Space and dtype, by which instructions of one shape are known.
         self.code = f"{space} {dtype.bir}"
-        self.kind = "internal"
-        self.attrs: dict[str, str] = {}
-        self.at = ""
         size = 1
         for extent in shape if space == "dram" else shape[1:]:
             size *= extent
@@ -57,17 +64,40 @@ class Storage:
         self.where: tuple[str, int] | None = None
         self.first = self.last = -1
         self.written = False
-        self.value: Any = None
-        #: Why nothing may be written here, if nothing may.
-        self.frozen: str | None = None
         #: What is known of a PSUM location's words; see psum.py.
         self.psum: Any = None
+
+    @property
+    def is_special(self) -> bool:
+        """Whether there is more to it than memory, shape and dtype."""
+        return bool(self.__dict__)
+
+    def twin(self, name: str, site: Any) -> Storage:
+        """A new storage of the same memory, shape and dtype."""
+        out: Storage = Storage.__new__(Storage)
+        out.name = name
+        out.space = self.space
+        out.shape = self.shape
+        out.dtype = self.dtype
+        out.code = self.code
+        out.row = self.row
+        out.parts = self.parts
+        out.loc = site.text
+        out.where = site.where
+        out.first = out.last = -1
+        out.written = False
+        out.psum = None
+        return out
+
+
+#: Dimensions of views by index arrays, and which lies on partitions.
+_fancy_dims: dict[Any, tuple[Dims, int]] = {}
 
 
 class Tensor(Operators):
     """A view of a storage; what kernels call a tensor or tile."""
 
-    __slots__ = ("storage", "dtype", "offset", "p0", "dims", "pdim", "valid", "dynamic", "_text")
+    __slots__ = ("storage", "dtype", "offset", "p0", "dims", "pdim", "valid", "dynamic", "_text", "_form")
 
     # numpy must leave `array * tile` to us
     __array_priority__ = 1000
@@ -86,6 +116,14 @@ class Tensor(Operators):
         #: A run-time part of the offset: (kind, register or index tile, elements per unit).
         self.dynamic = dynamic
         self._text: str | None = None
+        #: What it looks like, as a number; 0 where nobody asked yet. See replay.py.
+        self._form = 0
+
+    def of(self, storage: Storage) -> Tensor:
+        """The same view of another storage."""
+        out = Tensor(storage, self.dtype, self.offset, self.p0, self.dims, self.pdim, self.valid)
+        out._form = self._form
+        return out
 
     # ---- what kernels ask ----
 
@@ -262,6 +300,44 @@ class Tensor(Operators):
 
     def _fancy(self, keys: tuple[Any, ...]) -> Tensor:
         """Index arrays: every axis of their broadcast shape becomes a dimension, slices following in numpy's manner."""
+        look: list[Any] = [self.pdim, self.dims]
+        for k in keys:
+            if type(k) is IndexArray:
+                look.append(k.coefficients)
+                look.append(k.extents)
+            elif type(k) is int:
+                look.append(None)
+            else:
+                return self._fancy_of(keys)
+        key = tuple(look)
+        known = _fancy_dims.get(key)
+        if known is None:
+            out = self._fancy_of(keys)
+            _fancy_dims[key] = (out.dims, out.pdim)
+            return out
+        offset, p0, pdim = self.offset, self.p0, self.pdim
+        axis = 0
+        for k in keys:
+            step, _ = self.dims[axis]
+            start = k.const if type(k) is IndexArray else self._position(k, axis)
+            if axis == pdim:
+                p0 = p0 + start
+            else:
+                offset = offset + start * step
+            axis += 1
+        return Tensor(self.storage, self.dtype, offset, p0, known[0], known[1], None, self.dynamic)
+
+    def _position(self, k: Any, axis: int) -> Any:
+        """A single position, counted from the end where it is negative."""
+        count = self.dims[axis][1]
+        if type(k) is not int:
+            return k if isinstance(k, Affine) else self._position(int(k), axis)
+        if not -count <= k < count:
+            raise outside(self, k, axis, count)
+        return k + count if k < 0 else k
+
+    def _fancy_of(self, keys: tuple[Any, ...]) -> Tensor:
+        """The same, worked out."""
         arrays = [k for k in keys if isinstance(k, IndexArray)]
         if not arrays:  # only new axes
             out = self
@@ -302,7 +378,7 @@ class Tensor(Operators):
                     offset = offset + k.const * step
                     steps = [a + b * step for a, b in zip(steps, coefficients)]
             else:
-                start = int(k) if not isinstance(k, Affine) else k
+                start = self._position(k, axis)
                 if axis == base.pdim:
                     p0 = p0 + start
                 else:
@@ -555,39 +631,13 @@ class Tensor(Operators):
 
     # ---- text ----
 
-    def free_dims(self) -> list[tuple[int, int]]:
+    def free_dims(self) -> Dims:
         """The dimensions beside partitions, merged where they lie one behind the other."""
-        out: list[tuple[int, int]] = []
-        pdim = self.pdim
-        axis = 0
-        for step, count in self.dims:
-            if axis != pdim and count != 1:
-                if out and out[-1][0] == step * count:
-                    out[-1] = (step, out[-1][1] * count)
-                else:
-                    out.append((step, count))
-            axis += 1
-        return out
+        return free_dims(self.dims, self.pdim)
 
     def text(self) -> str:
         """The operand in `.bir` text."""
         text = self._text
         if text is None:
-            s = self.storage
-            dims = self.dims
-            if s.space == "dram":
-                text = access(self, dram_dims(dims))
-            elif len(dims) == 2 and self.pdim == 0 and self.dtype is s.dtype and type(self.p0) is int:
-                # rows of a plain tile: nearly all operands
-                parts = dims[0][1]
-                step, count = dims[1]
-                if count == 1:
-                    step = 1
-                if count == s.row and parts == s.parts and step == 1 and type(self.offset) is int and self.offset == 0:
-                    text = f"%{s.name}"
-                else:
-                    text = f"%{s.name}[p {self.p0}:{self.p0 + parts}, off {self.offset}, {step} x {count}]"
-            else:
-                text = access(self, self.free_dims())
-            self._text = text
+            text = self._text = access(self, dram_dims(self.dims) if self.storage.space == "dram" else free_dims(self.dims, self.pdim))
         return text

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import record
+from . import record, replay
 from .errors import fail, nearest
 from .table import table
 
@@ -36,19 +36,16 @@ class Token:
         call = self.call
         if call is None:
             raise fail(f"`nl.{self.name}` names an operation of an instruction and computes nothing by itself")
-        # `entry`, written out: it must look at the caller of this
         r = record.current()
         if r is None:
             return call(*args, **kwargs)
-        frame = sys._getframe(1)
-        r.here = r.sites.get((id(frame.f_code), frame.f_lasti))
-        try:
-            return call(*args, **kwargs)
-        finally:
-            r.here = None
+        return replay.run(r, call, args, kwargs, sys._getframe(1))
 
     def __repr__(self) -> str:
         return f"nl.{self.name}"
+
+
+replay.plain(Token)
 
 
 # Spellings that differ between NKI (or numpy) and the op table.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import inspect
 import json
@@ -221,7 +222,7 @@ class _Arguments:
             raise KernelError(f"argument `{name}` of shape {list(shape)} has no elements")
         storage.kind = "input"
         if self.module.core is not None:
-            storage.attrs["space"] = "shared"  # both cores are given the same arrays
+            storage.attrs = {"space": "shared"}  # both cores are given the same arrays
         self.storages.append(storage)
         self.module.storages.append(storage)
         self.data[storage.name] = data.reshape(shape) if isinstance(data, np.ndarray) else Spec(shape, kind)
@@ -376,20 +377,28 @@ def _outputs(recorder: Recorder, results: list[Any], arguments: _Arguments) -> l
 # ---- text ----
 
 
+@functools.lru_cache(maxsize=1 << 10)
+def _declared(space: str, shape: tuple[int, ...], dtype: str) -> str:
+    return f"{space}<{''.join(f'{n}x' for n in shape)}{dtype}>"
+
+
 def _text(recorder: Recorder, module: Module) -> str:
     core = f", core = {module.core}" if module.core is not None else ""
     out = [f'bir.module @{module.name} {{target = "{recorder.target}"{core}}} {{', "  bir.func @main {"]
     order = {"input": 0, "inout": 0, "output": 1, "const": 2}
     for s in sorted(module.storages, key=lambda s: order.get(s.kind, 3)):
+        if not s.is_special:
+            if s.first >= 0:
+                out.append(f"    %{s.name} = alloc {_declared(s.space, s.shape, s.dtype.bir)}{s.loc}")
+            continue
         if s.first < 0 and s.kind in ("internal", "const") and "space" not in s.attrs:
             continue
         attrs = [f"kind = {s.kind}"] if s.kind != "internal" else []
         attrs += [f"{key} = {value}" for key, value in s.attrs.items()]
         if s.value is not None:
             attrs.append(f'value = dense<"0x{s.value.tobytes().hex().upper()}">')
-        shape = "".join(f"{n}x" for n in s.shape)
         tail = f" {{{', '.join(attrs)}}}" if attrs else ""
-        out.append(f"    %{s.name} = alloc {s.space}<{shape}{s.dtype.bir}>{s.at}{tail}{s.loc}")
+        out.append(f"    %{s.name} = alloc {_declared(s.space, s.shape, s.dtype.bir)}{s.at}{tail}{s.loc}")
     out += module.lines
     out += ["  }", "}", ""]
     return "\n".join(out)
