@@ -76,3 +76,31 @@ def close(results, wanted, tolerance):
         else:
             scale = max(1.0, np.abs(want).max())
             np.testing.assert_allclose(result.astype(np.float64) / scale, np.asarray(want, np.float64) / scale, rtol=0, atol=tolerance)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def kernel_cases():
+    """A list of cases, and the decorator that puts functions on it: each makes a kernel, its arrays and what numpy says of it."""
+    cases = []
+
+    def case(tolerance=1e-5, grid=None):
+        def add(function):
+            cases.append(pytest.param(function, tolerance, grid, id=function.__name__))
+            return function
+
+        return add
+
+    return cases, case
+
+
+def check_kernel(make, tolerance, grid, rng):
+    """Trace the kernel of a case, run it, compare; and again after every pipeline."""
+    kernel, arrays, wanted = make(rng)
+    traced = bir_nki.trace(kernel, *arrays, grid=grid)
+    results = traced.simulate()
+    close(results, wanted, tolerance)
+    same_after_passes(traced, results)

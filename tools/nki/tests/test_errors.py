@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import bir_nki
+import neuronxcc.nki as old_nki
+import nki
+import nki.language as nl
 
 HEAD = "import numpy as np\nimport nki\nimport nki.isa as nisa\nimport nki.language as nl\n\n@nki.jit\n"
 X = np.zeros((128, 512), np.float32)
@@ -195,10 +198,152 @@ MISTAKES = {
 }
 
 
-def write(path: pathlib.Path, body: str) -> int:
+# the same for kernels of the old style
+OLD_MISTAKES = {
+    "load_of_too_many_rows": ("t = nl.load(nl.ndarray((256, 4), dtype=nl.float32, buffer=nl.hbm))  # <-", "takes 256 partitions, and there are 128"),
+    "load_of_a_number": ("t = nl.load(3)  # <-", "`nl.load` reads a tensor, found `3`"),
+    "store_to_a_number": ("nl.store(3, nl.load(x))  # <-", "`nl.store` writes a tensor, found `3`"),
+    "store_of_another_shape": ("nl.store(out, nl.load(x)[:, 0:100])  # <-", "cannot broadcast [128, 100] to [128, 512]"),
+    "store_of_a_string": ("nl.store(out, 'x')  # <-", "`'x'` cannot be stored in a tensor"),
+    "shapes_do_not_broadcast": (
+        """
+        t = nl.load(x)
+        u = t[:, 0:100] + t  # <-
+        """,
+        "shapes [128, 100] and [128, 512] do not broadcast",
+    ),
+    "uninitialised_read": (
+        """
+        t = nl.ndarray((nl.par_dim(128), 512), dtype=nl.float32, buffer=nl.sbuf)
+        nl.store(out, nl.exp(t))  # <-
+        """,
+        "reads `%t`, which nothing has written",
+    ),
+    "rows_the_mask_left_out": (
+        """
+        i, j = nl.mgrid[0:128, 0:512]
+        t = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        t[i, j] = nl.load(x[i, j], mask=i < 100)
+        nl.store(out, t)  # <-
+        """,
+        "100 to 127",
+    ),
+    "index_array_outside": (
+        """
+        i, j = nl.arange(128)[:, None], nl.arange(512)[None, :]
+        nl.store(out, nl.load(x[i, j + 100]))  # <-
+        """,
+        "index arrays run from 100 to 611 along dimension 1 of `x`, which has 512 elements there",
+    ),
+    "index_array_outside_in_spite_of_its_mask": (
+        """
+        i, j = nl.mgrid[0:128, 0:512]
+        t = nl.load(x[i, j + 100], mask=j < 500)  # <-
+        """,
+        "index arrays run from 100 to 599 along dimension 1 of `x`",
+    ),
+    "index_array_outside_a_tile": (
+        """
+        i, j = nl.mgrid[0:128, 0:512]
+        t = nl.load(x)
+        t[i, 2 * j] = 0.0  # <-
+        """,
+        "index arrays run from 0 to 1022 along dimension 1 of `t`",
+    ),
+    "index_array_outside_once_more": (
+        """
+        i, j = nl.arange(128)[:, None], nl.arange(512)[None, :]
+        for shift in (0, 0, 0, -1):
+            t = nl.load(x[i, j + shift])  # <-
+        """,
+        "index arrays run from -1 to 510 along dimension 1 of `x`",
+    ),
+    "position_outside_beside_index_arrays": ("t = nl.load(x[nl.arange(128)[:, None], 512])  # <-", "index `512` of dimension 1 is outside `x`"),
+    "mask_that_decides": (
+        """
+        if nl.arange(128)[:, None] < 100:  # <-
+            pass
+        """,
+        "nothing can be decided by it",
+    ),
+    "mask_of_alternatives": (
+        """
+        i, j = nl.mgrid[0:128, 0:512]
+        t = nl.load(x[i, j], mask=(i < 10) | (i > 20))  # <-
+        """,
+        "conditions are joined by `&` only",
+    ),
+    "mask_of_a_tile": (
+        """
+        t = nl.load(x)
+        u = nl.exp(t, mask=t > 0)  # <-
+        """,
+        "`mask` must be a comparison of index arrays",
+    ),
+    "index_that_is_not_affine": ("i = nl.arange(128)[:, None] // 2  # <-", "an index array stays affine"),
+    "partitions_that_are_strided": ("t = nl.load(x)[0:128:2, :]  # <-", "partitions cannot be strided"),
+    "no_axis": ("nl.max(nl.load(x))  # <-", "`nl.max` needs argument `axis`"),
+    "matmul_of_too_many_rows": ("p = nl.matmul(nl.load(x), nl.load(x))  # <-", "takes at most 128 x 128, found 128 x 512"),
+    "moving_over_a_bank": (
+        """
+        a, b = nl.load(x), nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.sbuf)
+        b[...] = 0.0
+        p = nisa.nc_matmul(a[:, 0:128], b)  # <-
+        """,
+        "operand `moving` of `matmult` must have at most 512 elements per partition",
+    ),
+    "more_psum_than_there_is": (
+        """
+        a = nl.load(x)
+        kept = []
+        for i in nl.affine_range(9):
+            kept.append(nl.matmul(a[:, 0:128], a, transpose_x=True))  # <-
+        for p in kept:
+            nl.store(out, p)
+        """,
+        "of each partition of `psum`, which has 16384 on trn2",
+    ),
+    "unknown_function": ("nl.softmaxx(nl.load(x))  # <-", "`nki.language.softmaxx` is not supported"),
+    "unknown_argument": ("nisa.tensor_scalar(nl.load(x), np.add, 1.0, colour=1)  # <-", "`nisa.tensor_scalar` has no argument `colour`"),
+    "wrong_engine": ("nisa.nc_transpose(nl.load(x)[:, 0:128], engine=nisa.scalar_engine)  # <-", "`transpose` runs on"),
+    "wrong_dtype": (
+        """
+        t = nl.load(x, dtype=nl.int32)
+        p = nisa.nc_matmul(t[:, 0:128], t)  # <-
+        """,
+        "operand `stationary` of `matmult` must be of bf16",
+    ),
+    "index_tile_on_chip": (
+        """
+        index, t = nl.load(x, dtype=nl.int32), nl.load(x)
+        u = t[index[:, 0:1], nl.arange(512)[None, :]]  # <-
+        """,
+        "an index tile chooses from tensors in DRAM",
+    ),
+    "index_tile_of_many_columns": ("t = nl.load(x[nl.load(x, dtype=nl.int32), nl.arange(512)[None, :]])  # <-", "an index tile holds one number in each partition"),
+    "loop_reduce_of_a_dynamic_loop": (
+        """
+        for i in nl.dynamic_range(4):
+            t = nl.loop_reduce(nl.load(x), op=np.add, loop_indices=[i])  # <-
+        """,
+        "`nl.loop_reduce` runs over loops that are unrolled",
+    ),
+    "all_reduce_along_no_axis": ("t = nl.all_reduce(nl.load(x), op=np.add, program_axes=[2])  # <-", "the grid has no axis 2"),
+    "all_reduce_in_a_dynamic_loop": (
+        """
+        for i in nl.dynamic_range(4):
+            t = nl.all_reduce(nl.load(x), op=np.add, program_axes=[0])  # <-
+        """,
+        "`nl.all_reduce` cannot stand in a dynamic loop",
+    ),
+    "exception_in_a_function_it_calls": ("(lambda t: t['a'])(x)  # <-", "`'a'` is no index"),
+}
+
+
+def write(path: pathlib.Path, body: str, head: str = HEAD) -> int:
     """A kernel file; the line that must be named, or 0."""
     body = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
-    text = HEAD + f"def kernel(x):\n    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n{body}\n    return out\n"
+    text = head + f"def kernel(x):\n    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n{body}\n    return out\n"
     path.write_text(text)
     return next((number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# <-")), 0)
 
@@ -219,6 +364,56 @@ def test_mistake_is_named_at_its_line(name, tmp_path):
     if line:
         assert text.startswith(f"{path}:{line}: error: ")
     assert not target.exists()
+
+
+@pytest.mark.parametrize("name", OLD_MISTAKES)
+def test_mistake_of_the_old_style_is_named_at_its_line(name, tmp_path):
+    body, message = OLD_MISTAKES[name]
+    path = tmp_path / f"{name}.py"
+    line = write(path, body, HEAD.replace("import nki", "import neuronxcc.nki").replace("neuronxcc.nki\n", "neuronxcc.nki as nki\n", 1))
+    with pytest.raises(bir_nki.KernelError) as caught:
+        bir_nki.trace(bir_nki_load(path), X)
+    text = str(caught.value)
+    assert message in text
+    assert text.startswith(f"{path}:{line}: error: ")
+
+
+def test_program_that_others_wait_for_in_vain():
+    @old_nki.jit
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        if nl.program_id(0) > 0:
+            tile = nl.all_reduce(tile, op=np.add, program_axes=[0])
+        nl.store(out, tile)
+        return out
+
+    with pytest.raises(bir_nki.KernelError, match="not every program of the grid reaches this `nl.all_reduce`") as caught:
+        bir_nki.trace(kernel, X, grid=3)
+    assert caught.value.line == kernel.func.__code__.co_firstlineno + 5
+
+
+def test_exception_in_one_of_programs_in_turns():
+    @old_nki.jit
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        total = nl.all_reduce(nl.load(x), op=np.add, program_axes=[0])
+        assert nl.program_id(0) < 2, "two are enough"
+        nl.store(out, total)
+        return out
+
+    with pytest.raises(bir_nki.KernelError, match="AssertionError: two are enough") as caught:
+        bir_nki.trace(kernel, X, grid=3)
+    assert caught.value.line == kernel.func.__code__.co_firstlineno + 4
+
+
+def test_two_cores_do_not_reduce_by_programs():
+    @nki.jit
+    def kernel(x):
+        return nl.all_reduce(nl.load(x), op=np.add, program_axes=[0])
+
+    with pytest.raises(bir_nki.KernelError, match="does not reach from one core to another"):
+        bir_nki.trace(kernel, X, grid=2)
 
 
 def bir_nki_load(path):

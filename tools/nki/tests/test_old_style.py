@@ -594,3 +594,89 @@ def test_overlapping_assignment_copies_first(rng, simulated):
     wanted = x.copy()
     wanted[:, 0:32] = x[:, 1:33]
     run(kernel, [x], wanted, simulated, 0)
+
+
+def test_rows_that_a_mask_left_out_are_filled_later(rng, simulated):
+    """A masked tile holds more once the rest of it, or all of it, is assigned to."""
+
+    def kernel(x):
+        out = nl.ndarray((256, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        i, j = nl.mgrid[0:128, 0:64]
+        t = nl.load(x[i, j], mask=i < 96)
+        t[96:128, :] = 2.0
+        nl.store(out[0:128, :], t + 1.0)
+        u = nl.load(x[i, j], mask=i < 96)
+        u[...] = 3.0
+        nl.store(out[128:256, :], u)
+        return out
+
+    x = f32(rng, 96, 64)
+    wanted = np.concatenate([x + 1, np.full((160, 64), 3.0, np.float32)])
+    np.testing.assert_array_equal(simulated(bir_nki.trace(kernel, x)), wanted)
+
+
+def test_masked_tiles_seen_through_index_arrays(rng, simulated):
+    """Where a tile holds nothing, neither does what index arrays choose of it."""
+
+    def kernel(x):
+        out = nl.ndarray((100, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        i, j = nl.mgrid[0:128, 0:64]
+        t = nl.load(x[i, 2 * j], mask=(i < 100) & (2 * j < 90))
+        odd = nl.exp(t[i, j] * 0.5)
+        p, f = nl.mgrid[0:128, 0:32]
+        shifted = t[p, f + 32] + odd[:, 32:64]
+        nl.store(out[i, j], odd, mask=(i < 100) & (2 * j < 90))
+        nl.store(out[p, f + 45], shifted[p, f], mask=(p < 100) & (f < 13))
+        nl.store(out[0:100, 58:64], t[0:100, 0:6])
+        return out
+
+    x = f32(rng, 100, 128)
+    even = x[:, ::2]
+    wanted = np.concatenate([np.exp(even[:, :45] / 2), (even + np.exp(even / 2))[:, 32:45], even[:, :6]], 1)
+    np.testing.assert_allclose(simulated(bir_nki.trace(kernel, x)), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_negative_position_beside_index_arrays(rng, simulated):
+    def kernel(x):
+        out = nl.ndarray((128, 2), dtype=x.dtype, buffer=nl.shared_hbm)
+        i = nl.arange(128)[:, None]
+        t = nl.load(x)
+        nl.store(out[i, 0], t[i, -1])
+        nl.store(out[i, -1], t[i, -2])
+        return out
+
+    x = f32(rng, 128, 8)
+    np.testing.assert_array_equal(simulated(bir_nki.trace(kernel, x)), x[:, [-1, -2]])
+
+
+def test_inverted_mask(rng, simulated):
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        i, j = nl.mgrid[0:128, 0:64]
+        t = nl.load(x)
+        nl.store(out[i, j], t * 2.0, mask=i < 32)
+        nl.store(out[i, j], t, mask=~(i < 32))
+        return out
+
+    x = f32(rng, 128, 64)
+    np.testing.assert_array_equal(simulated(bir_nki.trace(kernel, x)), np.concatenate([x[:32] * 2, x[32:]]))
+
+
+def test_totals_of_loops(rng, simulated):
+    """`nl.loop_reduce` over two loops at once, beside a loop that is not reduced, and again in a loop around."""
+
+    def kernel(x):
+        out = nl.ndarray((256, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        for k in nl.affine_range(2):
+            for i in nl.affine_range(2):
+                for j in nl.affine_range(3):
+                    halves = []
+                    for h in nl.affine_range(2):
+                        tile = nl.load(x[k, i, j, :, nl.ds(h * 16, 16)])
+                        halves.append(nl.loop_reduce(tile, op=nl.add, loop_indices=[i, j]))
+            nl.store(out[nl.ds(k * 128, 128), 0:16], halves[0])
+            nl.store(out[nl.ds(k * 128, 128), 16:32], halves[1])
+        return out
+
+    x = f32(rng, 2, 2, 3, 128, 32)
+    np.testing.assert_allclose(simulated(bir_nki.trace(kernel, x)), x.sum((1, 2)).reshape(256, 32), rtol=1e-5, atol=1e-5)

@@ -119,6 +119,82 @@ def shifted(bound: Any, start: Any, length: int) -> Any:
     return max(0, lo - start), (None if hi is None else max(0, min(hi - start, length)))
 
 
+class Reach:
+    """How far an index array moves along a dimension: positions `const + sum(step * axis)` of `count`."""
+
+    __slots__ = ("dimension", "const", "steps", "count")
+
+    def __init__(self, dimension: int, const: int, steps: tuple[tuple[int, int], ...], count: int) -> None:
+        self.dimension = dimension
+        self.const = const
+        #: Axes of the view and what one step along each moves.
+        self.steps = steps
+        self.count = count
+
+    def span(self, dims: Dims, valid: tuple[Any, ...]) -> tuple[int, int] | None:
+        """First and last position over what the bounds leave of the view; None where that is nothing."""
+        low = high = self.const
+        for axis, step in self.steps:
+            lo, hi = valid[axis] or (0, None)
+            last = (dims[axis][1] if hi is None else min(hi, dims[axis][1])) - 1
+            if last < lo:
+                return None
+            low += min(step * lo, step * last)
+            high += max(step * lo, step * last)
+        return low, high
+
+
+class Unproved(tuple[Any, ...]):
+    """Bounds of a view whose index arrays run out of the tensor: a mask must keep them inside, or the view is of no use."""
+
+    reaches: list[Reach]
+
+    @classmethod
+    def of(cls, valid: Iterable[Any], reaches: list[Reach]) -> Unproved:
+        out = cls(valid)
+        out.reaches = reaches
+        return out
+
+    def prove(self, tensor: Any) -> None:
+        """Raise where the index arrays leave the tensor within these bounds."""
+        for reach in self.reaches:
+            span = reach.span(tensor.dims, self)
+            if span is not None and (span[0] < 0 or span[1] >= reach.count):
+                raise fail(
+                    f"index arrays run from {span[0]} to {span[1]} along dimension {reach.dimension} of `{tensor.storage.name}`, "
+                    f"which has {reach.count} elements there",
+                    "give what must be left out as `mask=`",
+                )
+
+
+def within(bound: Any, position: int) -> bool:
+    """Whether a position lies in bounds."""
+    return bound is None or (bound[0] <= position and (bound[1] is None or position < bound[1]))
+
+
+def seen_through(bound: Any, index: Any, extents: tuple[int, ...], valid: list[Any]) -> None:
+    """Narrow `valid`, the bounds of the axes of index arrays, to where `index` stays within the bounds of the dimension it indexes."""
+    rank = len(extents)
+    coefficients, _ = index.widened(rank)
+    moving = [at for at in range(rank) if coefficients[at] and extents[at] > 1]
+    if type(index.const) is not int:
+        return
+    if not moving:
+        if not within(bound, index.const):
+            valid[-1] = (0, 0)
+        return
+    at = moving[0]
+    step = coefficients[at]
+    if len(moving) > 1 or step < 0:
+        raise fail("a tile that is masked along a dimension can be indexed there by one forward axis only")
+    lo, hi = valid[at] or (0, None)
+    lo = max(lo, -((index.const - bound[0]) // step))
+    if bound[1] is not None:
+        end = max(0, -((index.const - bound[1]) // step))
+        hi = end if hi is None else min(hi, end)
+    valid[at] = (lo, hi)
+
+
 def outside(tensor: Any, k: Any, axis: int, count: int) -> Exception:
     shown = f"{k.start}:{k.stop}" if isinstance(k, slice) else f"{k.start} +: {k.size}" if isinstance(k, Run) else k
     return fail(f"index `{shown}` of dimension {axis} is outside `{tensor.storage.name}`, which has {count} elements there")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, psum, tokens
+from .access import Unproved
 from .dtypes import DType, as_dtype, promote
 from .errors import fail
 from .index import Mask
@@ -76,8 +77,8 @@ def with_bounds(tensor: Tensor, bounds: dict[int, tuple[int, int | None]]) -> Te
         touched = True
     if not touched:
         return tensor
-    out = tensor._view(tensor.offset, tensor.p0, tensor.dims, tensor.pdim, tuple(valid))
-    return out
+    held = Unproved.of(valid, tensor.valid.reaches) if type(tensor.valid) is Unproved else tuple(valid)
+    return tensor._view(tensor.offset, tensor.p0, tensor.dims, tensor.pdim, held)
 
 
 def joint_bounds(tensors: list[Tensor]) -> dict[int, tuple[int, int | None]]:
@@ -141,10 +142,10 @@ def load(src: Any, dtype: Any = None, mask: Any = None, name: str | None = None)
     if src.ndim and src.dims[0][1] > 128:
         raise fail(f"`nl.load` of shape {list(src.shape)} takes {src.dims[0][1]} partitions, and there are 128")
     out = new_tile(src.shape, as_dtype(dtype) if dtype is not None else src.dtype, name=name)
-    if mask is None and src.valid is None:
+    if mask is None and src.valid is None and src.dynamic is None:
         r.emit("load", {"dst": out, "src": src})
         return r.made(out)
-    src = with_mask(src, mask)
+    src = chosen(with_mask(src, mask))
     bounds = joint_bounds([src])
     out = with_bounds(out, bounds)
     dst = out.effective()
@@ -153,9 +154,23 @@ def load(src: Any, dtype: Any = None, mask: Any = None, name: str | None = None)
     return r.made(out)
 
 
+def chosen(view: Tensor) -> Tensor:
+    """A view by an index tile holds values only for the partitions where the tile does."""
+    if view.dynamic is None or view.dynamic[0] != "vector" or view.dynamic[1].valid is None:
+        return view
+    index = view.dynamic[1]
+    out = Tensor(view.storage, view.dtype, view.offset, view.p0, view.dims, view.pdim, view.valid, ("vector", index._view(index.offset, index.p0, index.dims, index.pdim), view.dynamic[2]))
+    return with_bounds(out, {-view.ndim: index.valid[index.pdim] or (0, None)})
+
+
 def dma(dst: Tensor, src: Tensor) -> None:
     """Elements of `src` to `dst` by DMA: `load`, `save` or `dma_copy`, by where they lie."""
     r = recorder()
+    if dst.dynamic is not None or src.dynamic is not None:
+        from . import isa_move
+
+        isa_move.dma_copy(dst=dst, src=src)
+        return
     if dst.size != src.size:
         raise fail(f"a DMA moves as many elements as it reads: destination {list(dst.shape)}, source {list(src.shape)}")
     spaces = (src.storage.space, dst.storage.space)
@@ -204,6 +219,7 @@ def assign(dst: Tensor, value: Any, nobody_keeps: bool = False) -> None:
             return  # `dst[...] += x` has written in place already
         if dst.storage.space == "dram" or value.storage.space == "dram":
             source = in_sbuf(value) if value.storage.space == "psum" else value
+            dst = chosen(dst)
             if source.size != dst.size or source.valid is not None or dst.valid is not None:
                 source = fit(source, dst.shape)
             bounds = joint_bounds([dst, source])
@@ -234,6 +250,17 @@ def assign(dst: Tensor, value: Any, nobody_keeps: bool = False) -> None:
         assign(dst, constant(value))
         return
     raise fail(f"`{value!r}` cannot be stored in a tensor")
+
+
+def target(tile: Tensor, key: Any, value: Any) -> Tensor:
+    """`tile[key]`, to be assigned to. A masked tile holds more from now on if all of it is written, or what the mask left out."""
+    part = tile[key]
+    if part.valid is not None and not (isinstance(value, Tensor) and value.valid is not None):
+        if tile.valid is not None and (part.size == tile.size or is_empty(part.effective())):
+            tile.valid = None
+            tile._form = 0
+            return tile[key]
+    return part
 
 
 def into(value: Tensor, dst: Tensor, accumulate: bool) -> bool:
@@ -350,6 +377,8 @@ def broadcast_to(src: Any, shape: Any, mask: Any = None) -> Tensor:
     pad = len(shape) - src.ndim
     if pad < 0:
         raise fail(f"cannot broadcast {list(src.shape)} to {list(shape)}")
+    if pad and src.pdim == 0 and src.partitions == shape[0] > 1:
+        src, pad = src.beside(pad), 0
     dims = ((0, 1),) * pad + src.dims
     pdim = src.pdim + pad if src.pdim >= 0 else 0
     if pad and src.partitions != 1 and src.pdim == 0:
@@ -459,19 +488,12 @@ def _is_column(t: Tensor, other: Tensor) -> bool:
     )  # fmt: skip
 
 
-def beside(low: Tensor, high: Tensor) -> Tensor:
-    """`low` with dimensions of one element behind its partitions, until it has as many as `high`."""
-    pad = high.ndim - low.ndim
-    valid = None if low.valid is None else (low.valid[0], *(None,) * pad, *low.valid[1:])
-    return low._view(low.offset, low.p0, (low.dims[0], *((0, 1),) * pad, *low.dims[1:]), 0, valid)
-
-
 def _tensors(op: str, a: Tensor, b: Tensor, kind: DType) -> Tensor:
     r = recorder()
     if a.ndim != b.ndim and a.pdim == 0 and b.pdim == 0 and a.partitions == b.partitions > 1:
         # partitions face partitions: a reduction without `keepdims` leaves one element in each
         low, high = (a, b) if a.ndim < b.ndim else (b, a)
-        low = beside(low, high)
+        low = low.beside(high.ndim - low.ndim)
         a, b = (low, high) if a.ndim < b.ndim else (high, low)
     shape = a.shape if a.shape == b.shape else shape_of(a.shape, b.shape)
     if a.ndim == b.ndim and op not in BITWISE and op != "power" and a.shape != b.shape:

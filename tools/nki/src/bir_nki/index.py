@@ -192,6 +192,12 @@ class IndexArray:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def _not_affine(self, *_: Any) -> Any:
+        raise fail("an index array stays affine: it can be added to and multiplied, and nothing else")
+
+    __floordiv__ = __rfloordiv__ = __truediv__ = __mod__ = __rmod__ = __pow__ = __lshift__ = __rshift__ = _not_affine
+    __and__ = __or__ = __xor__ = __bool__ = __int__ = __index__ = __float__ = _not_affine
+
 
 def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """numpy's broadcast of two shapes of one rank."""
@@ -217,6 +223,19 @@ class Mask:
         return NotImplemented
 
     __rand__ = __and__
+
+    def __or__(self, other: Any) -> Any:
+        raise fail("a mask must leave a rectangle: conditions are joined by `&` only")
+
+    __ror__ = __xor__ = __rxor__ = __or__
+
+    def __invert__(self) -> Mask:
+        if len(self.conditions) != 1:
+            raise fail("only a mask of one condition can be inverted, to leave a rectangle")
+        return Mask([-self.conditions[0] - 1])
+
+    def __bool__(self) -> bool:
+        raise fail("a comparison of index arrays is true in some places and false in others, so nothing can be decided by it", "give it as `mask=`")
 
     def bounds(self) -> dict[int, tuple[int, int | None]]:
         """Per axis, counted from the last as -1: first position and end (None: no end) that the mask leaves."""

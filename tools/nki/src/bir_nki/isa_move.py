@@ -172,8 +172,13 @@ def dma_transpose(
         raise fail(f"a DMA transposes {rank} dimensions as {order}, found {axes}")
     if dst is None:
         dst = new_tile(tuple(src.shape[a] for a in order), src.dtype)
+    if src.valid is not None:
+        # where the source holds values, turned as they are
+        dst = with_bounds(dst, {at - rank: src.valid[a] for at, a in enumerate(order) if src.valid[a] is not None})
     source = src.effective()
     values: dict[str, Any] = {"dst": dst.effective()}
+    if compute.is_empty(source):
+        return made(dst)
     attrs = _dma_attrs(dge_mode)
     if src.dynamic is not None:
         values["src_index"] = src.dynamic[1]

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from . import compute, reductions, replay, tokens
+from . import compute, programs, reductions, replay, tokens
 from .dtypes import (  # noqa: F401
     DType,
     as_dtype,
@@ -479,6 +479,20 @@ globals()["all"] = Token("all", "logical_and", None, _reduction("logical_and"))
 globals()["any"] = Token("any", "logical_or", None, _reduction("logical_or"))
 mean = Token("mean", "average", None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, name=None: reductions.mean(x, axis, dtype, mask, keepdims))
 var = Token("var", None, None, lambda x, axis, *, dtype=None, mask=None, keepdims=False, name=None: reductions.var(x, axis, dtype, mask, keepdims))
+
+
+@entry
+def loop_reduce(x: Tensor, op: Any, loop_indices: Any, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Tensor:
+    """`x` of all iterations of unrolled loops combined, e.g. by `nl.max`."""
+    return reductions.loop_reduce(x, tokens.alu(op), loop_indices, dtype, mask)
+
+
+@entry
+def all_reduce(
+    x: Tensor, op: Any, program_axes: Any, *, dtype: Any = None, mask: Any = None, parallel_reduce: bool = True, asynchronous: bool = False, name: Any = None
+) -> Any:  # fmt: skip
+    """`x` of all programs along axes of the grid combined, for each of them."""
+    return programs.all_reduce(x, tokens.alu(op), program_axes, dtype, mask)
 
 
 @entry

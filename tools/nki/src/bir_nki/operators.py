@@ -135,7 +135,7 @@ class Operators:
         r = record.current()
         # the recorder's own references first: asking for them drops one
         nobody_keeps = r is not None and -r.references(value) + sys.getrefcount(value) <= _probe.stored
-        compute.assign(self[key], value, nobody_keeps)
+        compute.assign(compute.target(self, key, value), value, nobody_keeps)
 
     def astype(self, dtype: Any) -> Any:
         from . import compute

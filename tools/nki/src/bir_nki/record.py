@@ -170,6 +170,10 @@ class Recorder:
         #: Calls by what they look like, and what the one under way records; see replay.py.
         self.replays: dict[Any, Any] = {}
         self.taken: replay.Taken | None = None
+        #: The programs of a grid, where they run in turns; see programs.py.
+        self.programs: Any = None
+        #: What `nl.loop_reduce` has gathered, by call and program.
+        self.loop_totals: dict[Any, Any] = {}
 
     # ---- places ----
 

@@ -8,12 +8,14 @@ from . import dtypes, psum
 from .access import access, merged
 from .compute import (
     binary,
+    copy,
     in_sbuf,
     joint_bounds,
     new_tile,
     on_chip,
     reciprocal,
     unary,
+    update,
     with_bounds,
     with_mask,
 )
@@ -112,6 +114,47 @@ def softmax(x: Tensor, axis: Any, dtype: Any = None, mask: Any = None) -> Any:
         total = with_bounds(total, {-2: (0, src.partitions)} if src.partitions != x.partitions else {})
     inverse = reciprocal(total, dtypes.float32)
     return binary("multiply", e, inverse, dtype or x.dtype)
+
+
+class _Totals:
+    """What one call of `nl.loop_reduce` has gathered."""
+
+    __slots__ = ("last", "at", "tiles")
+
+    def __init__(self) -> None:
+        self.last: tuple[int, ...] = ()
+        self.at = 0
+        self.tiles: list[Tensor] = []
+
+
+def loop_reduce(x: Tensor, op: str, indices: Any, dtype: Any = None, mask: Any = None) -> Tensor:
+    """`x` of all iterations of the loops with these indices combined, complete after the last of them.
+
+    Loops are unrolled, so a loop that begins again is known by none of its indices having grown. Where the indices are as before, a loop
+    inside goes on that is not reduced: each of its iterations has a total of its own.
+    """
+    r = recorder()
+    r.once()
+    x = with_mask(on_chip(x), mask)
+    now = []
+    for index in indices if isinstance(indices, (tuple, list)) else (indices,):
+        if type(index) is not int:
+            raise fail("`nl.loop_reduce` runs over loops that are unrolled", "loop over `nl.affine_range`, or accumulate in a tile")
+        now.append(index)
+    totals = r.loop_totals.setdefault((r.here or r.site(), r.program), _Totals())
+    grown = any(a > b for a, b in zip(now, totals.last))
+    if totals.tiles and tuple(now) == totals.last:
+        totals.at += 1
+    else:
+        totals.at = 0
+        if not grown:
+            totals.tiles = []
+    totals.last = tuple(now)
+    if totals.at < len(totals.tiles):
+        return update(op, totals.tiles[totals.at], x)
+    total = copy(x, dtype)
+    totals.tiles.append(total)
+    return total
 
 
 # ---- matrices ----

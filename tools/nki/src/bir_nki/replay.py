@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import enums, psum
+from .access import Unproved
 from .dtypes import DType
 from .errors import fail
 from .index import IndexArray, Mask
@@ -216,8 +217,8 @@ def _look(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors:
 
 
 def _form(tensor: Tensor) -> int:
-    """The number of what a tensor looks like; -1 where it has an offset known at run time only."""
-    if tensor.dynamic is not None:
+    """The number of what a tensor looks like; -1 where that is not all that matters."""
+    if tensor.dynamic is not None or type(tensor.valid) is Unproved:
         form = -1
     else:
         form = _forms.setdefault((tensor.storage.code, tensor.dtype.bir, tensor.dims, tensor.pdim, tensor.valid), len(_forms) + 1)

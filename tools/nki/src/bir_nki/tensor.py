@@ -17,14 +17,18 @@ from typing import Any
 from . import dtypes
 from .access import (
     Dims,
+    Reach,
+    Unproved,
     access,
     bounds_of_slice,
     dram_dims,
     free_dims,
     outside,
+    seen_through,
     shifted,
     single_position,
     split,
+    within,
 )
 from .dtypes import DType
 from .errors import fail
@@ -90,8 +94,16 @@ class Storage:
         return out
 
 
-#: Dimensions of views by index arrays, and which lies on partitions.
-_fancy_dims: dict[Any, tuple[Dims, int]] = {}
+#: Dimensions of views by index arrays, which lies on partitions, and how far each array moves.
+_fancy_dims: dict[Any, tuple[Dims, int, list[tuple[int, int]]]] = {}
+
+
+def _span(k: Any) -> tuple[int, int]:
+    """How far an index array goes below and above its constant."""
+    if type(k) is not IndexArray:
+        return 0, 0
+    moves = [c * (n - 1) for c, n in zip(k.coefficients, k.extents)]
+    return sum(m for m in moves if m < 0), sum(m for m in moves if m > 0)
 
 
 class Tensor(Operators):
@@ -191,6 +203,8 @@ class Tensor(Operators):
     # ---- views ----
 
     def _view(self, offset: Any, p0: Any, dims: Dims, pdim: int, valid: Any = None) -> Tensor:
+        if type(self.valid) is Unproved and type(valid) is not Unproved:
+            self.valid.prove(self)
         return Tensor(self.storage, self.dtype, offset, p0, dims, pdim, valid, self.dynamic)
 
     def __getitem__(self, key: Any) -> Tensor:
@@ -239,8 +253,15 @@ class Tensor(Operators):
     def _general(self, keys: tuple[Any, ...]) -> Tensor:
         """Indexing with all that is allowed."""
         dims = self.dims
+        if type(self.valid) is Unproved:
+            if all(k is Ellipsis or (type(k) is slice and k == slice(None)) for k in keys):
+                return self
+            self.valid.prove(self)
         if len(keys) != len(dims) or any(k is Ellipsis for k in keys):
             keys = self._complete(keys)
+        for at, k in enumerate(keys):
+            if type(k) is Tensor and k.size > 1:
+                return self._indirect(keys, at)
         if any(type(k) is IndexArray or k is None for k in keys):
             return self._fancy(keys)
         offset, p0 = self.offset, self.p0
@@ -309,17 +330,25 @@ class Tensor(Operators):
                 look.append(None)
             else:
                 return self._fancy_of(keys)
+        if self.valid is not None:
+            return self._fancy_of(keys)
         key = tuple(look)
         known = _fancy_dims.get(key)
         if known is None:
             out = self._fancy_of(keys)
-            _fancy_dims[key] = (out.dims, out.pdim)
+            _fancy_dims[key] = (out.dims, out.pdim, [_span(k) for k in keys])
             return out
         offset, p0, pdim = self.offset, self.p0, self.pdim
         axis = 0
         for k in keys:
-            step, _ = self.dims[axis]
-            start = k.const if type(k) is IndexArray else self._position(k, axis)
+            step, count = self.dims[axis]
+            if type(k) is IndexArray:
+                start = k.const
+                low, high = known[2][axis]
+                if type(start) is int and (start + low < 0 or start + high >= count):
+                    return self._fancy_of(keys)
+            else:
+                start = self._position(k, axis)
             if axis == pdim:
                 p0 = p0 + start
             else:
@@ -356,6 +385,9 @@ class Tensor(Operators):
         offset, p0 = base.offset, base.p0
         tail: list[tuple[int, int]] = []
         tail_pdim = -1
+        valid: list[Any] = [None] * rank
+        tail_valid: list[Any] = []
+        reaches: list[Reach] = []
         axis = 0
         for k in keys:
             if k is None:
@@ -369,8 +401,14 @@ class Tensor(Operators):
                 else:
                     offset = offset + start * step
                 tail.append((step * stride, length))
+                tail_valid.append(shifted(base.valid[axis], start, length) if base.valid is not None else None)
             elif isinstance(k, IndexArray):
                 coefficients, _ = k.widened(rank)
+                low, high = _span(k)
+                if type(k.const) is int and (k.const + low < 0 or k.const + high >= count):
+                    reaches.append(Reach(axis, k.const, tuple((at, c) for at, c in enumerate(coefficients) if c and extents[at] > 1), count))
+                if base.valid is not None and base.valid[axis] is not None:
+                    seen_through(base.valid[axis], k, extents, valid)
                 if axis == base.pdim:
                     p0 = p0 + k.const
                     on_partitions = [a + b for a, b in zip(on_partitions, coefficients)]
@@ -379,6 +417,8 @@ class Tensor(Operators):
                     steps = [a + b * step for a, b in zip(steps, coefficients)]
             else:
                 start = self._position(k, axis)
+                if base.valid is not None and type(start) is int and not within(base.valid[axis], start):
+                    valid[-1] = (0, 0)
                 if axis == base.pdim:
                     p0 = p0 + start
                 else:
@@ -396,12 +436,36 @@ class Tensor(Operators):
         if tail_pdim >= 0:
             pdim = rank + tail_pdim
         dims = tuple((1 if at == pdim else step, extent) for at, (step, extent) in enumerate(zip(steps, extents)))
-        return Tensor(base.storage, base.dtype, offset, p0, dims + tuple(tail), pdim, None, base.dynamic)
+        held: Any = None if base.valid is None else (*valid, *tail_valid)
+        if reaches:
+            held = Unproved.of((*valid, *tail_valid), reaches)
+        return Tensor(base.storage, base.dtype, offset, p0, dims + tuple(tail), pdim, held, base.dynamic)
+
+    def _indirect(self, keys: tuple[Any, ...], at: int) -> Tensor:
+        """`table[index_tile, i_f]`: of DRAM, for each partition of the tile the part that its number there chooses."""
+        index = keys[at]
+        if self.on_chip:
+            raise fail("an index tile chooses from tensors in DRAM", "use `nisa.nc_n_gather` or `nisa.local_gather`")
+        if any(type(k) is Tensor for k in keys[at + 1 :]) or self.dynamic is not None:
+            raise fail("one dimension of a view may be chosen by an index tile")
+        if not index.on_chip or index.size != index.partitions:
+            raise fail(f"an index tile holds one number in each partition, found `{index.storage.name}` of shape {list(index.shape)}")
+        rest = self[keys[:at] + (0,) + keys[at + 1 :]]
+        if type(rest.valid) is Unproved:
+            rest.valid.prove(rest)
+        dims = rest.dims
+        if any(type(k) is IndexArray for k in keys):
+            # the axis of the index arrays that ran along the tile's partitions
+            if dims[0][1] != 1:
+                raise fail("beside an index tile, index arrays run along their last axes only")
+            dims = dims[1:]
+        unit = self.dims[at][0]
+        return Tensor(self.storage, self.dtype, rest.offset, 0, ((unit, index.partitions), *dims), -1, None, ("vector", index, unit))
 
     def trimmed(self, bounds: dict[int, tuple[int, int | None]]) -> Tensor:
         """The part a mask leaves; `bounds` are by axis counted from the last, and do not touch broadcast axes."""
         dims = list(self.dims)
-        offset, p0 = self.offset, self.p0
+        offset, p0, dynamic = self.offset, self.p0, self.dynamic
         for axis, (lo, hi) in bounds.items():
             at = axis + len(dims)
             if at < 0 or (dims[at][1] == 1 and hi != 0):
@@ -411,14 +475,18 @@ class Tensor(Operators):
             dims[at] = (step, max(0, end - lo))
             if at == self.pdim:
                 p0 = p0 + lo
+            elif at == 0 and dynamic is not None and dynamic[0] == "vector":
+                dynamic = ("vector", dynamic[1][lo : max(lo, end)], dynamic[2])
             else:
                 offset = offset + lo * step
-        return self._view(offset, p0, tuple(dims), self.pdim)
+        return Tensor(self.storage, self.dtype, offset, p0, tuple(dims), self.pdim, None, dynamic)
 
     def effective(self) -> Tensor:
         """The part that holds values."""
         if self.valid is None:
             return self
+        if type(self.valid) is Unproved:
+            self.valid.prove(self)
         rank = len(self.dims)
         return self.trimmed({axis - rank: bound for axis, bound in enumerate(self.valid) if bound is not None})
 
@@ -478,6 +546,8 @@ class Tensor(Operators):
         pad = len(wanted) - self.ndim
         if pad < 0:
             raise fail(f"cannot broadcast {list(self.shape)} to {list(wanted)}")
+        if pad and self.pdim == 0 and self.partitions == wanted[0] > 1:
+            return self.beside(pad).broadcast_to(wanted)
         dims = ((0, 1),) * pad + self.dims
         pdim = self.pdim + pad if self.pdim >= 0 else -1
         out = []
@@ -495,6 +565,11 @@ class Tensor(Operators):
             else:
                 raise fail(f"cannot broadcast {list(self.shape)} to {list(wanted)}")
         return self._view(self.offset, self.p0, tuple(out), pdim, None if self.valid is None else (None,) * pad + tuple(self.valid))
+
+    def beside(self, pad: int) -> Tensor:
+        """With `pad` dimensions of one element behind its partitions: what a reduction without `keepdims` leaves faces partitions, not rows."""
+        valid = None if self.valid is None else (self.valid[0], *(None,) * pad, *self.valid[1:])
+        return self._view(self.offset, self.p0, (self.dims[0], *((0, 1),) * pad, *self.dims[1:]), 0, valid)
 
     def broadcast(self, dim: int, size: int) -> Tensor:
         shape = list(self.shape)
@@ -639,5 +714,7 @@ class Tensor(Operators):
         """The operand in `.bir` text."""
         text = self._text
         if text is None:
+            if type(self.valid) is Unproved:
+                self.valid.prove(self)
             text = self._text = access(self, dram_dims(self.dims) if self.storage.space == "dram" else free_dims(self.dims, self.pdim))
         return text

@@ -7,6 +7,7 @@ import functools
 import gc
 import inspect
 import json
+import math
 import os
 import pathlib
 import re
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from . import capacity, compute, record
+from . import capacity, compute, programs, record
 from .dtypes import DType, as_dtype
 from .errors import KernelError, Rejected, ToolError, is_ours
 from .record import Module, Recorder
@@ -254,39 +255,18 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
     """
     grid = _grid(grid) or _grid(getattr(kernel, "grid", None))
     function = unwrapped(kernel)
-    name = getattr(function, "__name__", "kernel")
-    recorder = Recorder(name, target)
-    programs = 1
-    for extent in grid:
-        programs *= extent
     two_cores = grid == (2,) and target != "trn1" and not getattr(kernel, "one_core", False)
-    recorder.grid = grid
-    results: list[Any] = []
-    arguments: _Arguments | None = None
-    record.push(recorder)
     # A trace makes many small objects and hardly any cycles.
     collecting = gc.isenabled()
     gc.disable()
     try:
-        for number in range(max(1, programs)):
-            if number == 0 or two_cores:
-                recorder.module = Module(f"{recorder.name}{number}" if two_cores else recorder.name, number if two_cores else None)
-                recorder.modules.append(recorder.module)
-                arguments = _Arguments(recorder, recorder.module)
-                bound = _bind(function, args, kwargs, arguments)
-            recorder.shared_next = 0
-            recorder.program = _position(number, grid)
-            recorder.loops.clear()
-            results.append(_call(function, bound))
-            if recorder.fault is not None:
-                raise recorder.fault
-            if recorder.whiles:
-                raise KernelError("a loop on a register cannot be left by `break` or `return`", *(recorder.whiles[-1][1] or (None, 0)))
+        try:
+            recorder, results, arguments = _recorded(function, args, kwargs, target, grid, two_cores)
+        except programs.Meet:
+            recorder, results, arguments = _recorded(function, args, kwargs, target, grid, two_cores, in_turns=True)
     finally:
-        record.pop()
         if collecting:
             gc.enable()
-    assert arguments is not None
     outputs = _outputs(recorder, results, arguments)
     for module in recorder.modules:
         capacity.check(recorder, module)
@@ -295,6 +275,40 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
     single = not isinstance(results[0], (tuple, list)) and len(outputs) == 1
     out = Trace(recorder.name, text, arguments.data, outputs, kinds, recorder.files, recorder.calls, single)
     return out.verified() if verify else out
+
+
+def _recorded(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], target: str, grid: tuple[int, ...], two_cores: bool,
+    in_turns: bool = False,
+) -> tuple[Recorder, list[Any], _Arguments]:  # fmt: skip
+    """Run the programs of a grid, one after the other or in turns."""
+    recorder = Recorder(getattr(function, "__name__", "kernel"), target)
+    recorder.grid = grid
+    places = [_position(number, grid) for number in range(max(1, math.prod(grid)))]
+    results: list[Any] = []
+
+    def begin(number: int) -> tuple[_Arguments, inspect.BoundArguments]:
+        """A module, with the kernel's arguments in it."""
+        recorder.module = Module(f"{recorder.name}{number}" if two_cores else recorder.name, number if two_cores else None)
+        recorder.modules.append(recorder.module)
+        arguments = _Arguments(recorder, recorder.module)
+        return arguments, _bind(function, args, kwargs, arguments)
+
+    record.push(recorder)
+    try:
+        arguments, bound = begin(0)
+        if in_turns:
+            results = programs.Programs(recorder, [(place, functools.partial(_call, recorder, function, bound)) for place in places]).run()
+        else:
+            for number, place in enumerate(places):
+                if number and two_cores:
+                    arguments, bound = begin(number)
+                recorder.shared_next = 0
+                recorder.program = place
+                results.append(_call(recorder, function, bound))
+    finally:
+        record.pop()
+    return recorder, results, arguments
 
 
 def _position(number: int, grid: tuple[int, ...]) -> tuple[int, ...]:
@@ -323,9 +337,11 @@ def _bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     return bound
 
 
-def _call(function: Callable[..., Any], bound: inspect.BoundArguments) -> Any:
+def _call(recorder: Recorder, function: Callable[..., Any], bound: inspect.BoundArguments) -> Any:
+    """Run one program."""
+    recorder.loops.clear()
     try:
-        return function(*bound.args, **bound.kwargs)
+        result = function(*bound.args, **bound.kwargs)
     except (KernelError, ToolError):
         raise
     except RecursionError:
@@ -334,6 +350,11 @@ def _call(function: Callable[..., Any], bound: inspect.BoundArguments) -> Any:
     except Exception as error:
         file, line = innermost(error)
         raise KernelError(f"{type(error).__name__}: {error}", file, line) from error
+    if recorder.fault is not None:
+        raise recorder.fault
+    if recorder.whiles:
+        raise KernelError("a loop on a register cannot be left by `break` or `return`", *(recorder.whiles[-1][1] or (None, 0)))
+    return result
 
 
 def innermost(error: BaseException) -> tuple[str | None, int]:
