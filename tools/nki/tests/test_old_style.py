@@ -251,6 +251,14 @@ def test_kernel_that_writes_its_arguments(rng, simulated):
     assert "%out = alloc dram<128x8xf32> {kind = inout}" in traced.text
 
 
+erf = np.vectorize(math.erf, otypes=[np.float32])
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+
 UNARY = {
     nl.exp: np.exp,
     nl.tanh: np.tanh,
@@ -276,6 +284,15 @@ UNARY = {
     nl.cos: np.cos,
     nl.tan: np.tan,
     nl.softmax: lambda x: np.exp(x) / np.exp(x).sum(1, keepdims=True),
+    nl.arctan: np.arctan,
+    nl.erf: erf,
+    nl.erf_dx: lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2)),
+    nl.mish: lambda x: x * np.tanh(np.log1p(np.exp(x))),
+    nl.silu_dx: lambda x: sigmoid(x) * (1 + x * (1 - sigmoid(x))),
+    nl.gelu: lambda x: x * (1 + erf(x / np.sqrt(2))) / 2,
+    nl.gelu_dx: lambda x: (1 + erf(x / np.sqrt(2))) / 2 + x * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi),
+    nl.gelu_apprx_tanh: lambda x: x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2,
+    nl.gelu_apprx_sigmoid_dx: lambda x: sigmoid(1.702 * x) * (1 + 1.702 * x * (1 - sigmoid(1.702 * x))),
 }
 
 
@@ -305,6 +322,9 @@ BINARY = {
     nl.minimum: np.minimum,
     nl.greater: np.greater,
     nl.less_equal: np.less_equal,
+    nl.not_equal: np.not_equal,
+    nl.logical_or: np.logical_or,
+    nl.logical_xor: np.logical_xor,
 }
 
 
@@ -537,6 +557,21 @@ def test_remainders_and_powers(rng, simulated):
 
     x = f32(rng, 128, 16) * 10
     run(kernel, [x], (np.mod(x, 3), np.abs(x) ** 1.5), simulated, 1e-4)
+
+
+@pytest.mark.parametrize("divisor", [3, 41, 49, -49, 83, 0.5, "tile"])
+@pytest.mark.parametrize("function", ["mod", "fmod", "floor_divide"])
+def test_remainders_of_multiples_are_exact(function, divisor, rng, simulated):
+    """Multiples of the divisor are where a quotient that is a little off makes a remainder of the whole divisor."""
+
+    def kernel(x, y):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, getattr(nl, function)(nl.load(x), y if isinstance(y, float) else nl.load(y)))
+        return out
+
+    x = np.arange(-1024, 1024, dtype=np.float32).reshape(128, 16)
+    y = rng.choice([41, 47, -49, 55, 83], x.shape).astype(np.float32) if divisor == "tile" else float(divisor)
+    run(kernel, [x, y], getattr(np, function)(x, np.float32(y)), simulated, 0)
 
 
 def test_a_value_that_is_kept_is_not_made_elsewhere(rng, simulated):

@@ -445,7 +445,7 @@ def binary(op: str, a: Any, b: Any, dtype: Any = None, mask: Any = None) -> Any:
         return copy(inverse, kind) if isinstance(a, Scalar) and a == 1 and kind is not dtypes.float32 else (
             inverse if isinstance(a, Scalar) and a == 1 else binary("multiply", a, inverse, kind, mask)
         )
-    if op in ("mod", "divide_int"):
+    if op in ("mod", "fmod", "divide_int"):
         return _mod(op, a, b, kind, mask)
     a = with_mask(on_chip(a), mask) if isinstance(a, Tensor) else a
     b = with_mask(on_chip(b), mask) if isinstance(b, Tensor) else b
@@ -609,10 +609,20 @@ def trunc(x: Any, dtype: Any = None, mask: Any = None) -> Any:
 
 
 def _mod(op: str, a: Any, b: Any, kind: DType, mask: Any) -> Any:
+    """`mod` with the sign of `b`, `fmod` with that of `a`, and the whole number of times that `b` goes into `a`."""
+    if op == "fmod":
+        sign = unary("sign", a, dtypes.float32, mask) if isinstance(a, Tensor) else math.copysign(1.0, a)
+        size_a, size_b = (unary("abs", t, dtypes.float32, mask) if isinstance(t, Tensor) else abs(t) for t in (a, b))
+        return binary("multiply", _mod("mod", size_a, size_b, dtypes.float32, mask), sign, kind)
     quotient = floor(binary("divide", a, b, dtypes.float32, mask))
+    rest = binary("subtract", a, binary("multiply", quotient, b, dtypes.float32), dtypes.float32)
+    # a product with a reciprocal is not quite a quotient: 49 times 1/49 is less than 1
+    sign, size = (unary("sign", b, dtypes.float32), unary("abs", b, dtypes.float32)) if isinstance(b, Tensor) else (math.copysign(1.0, b), abs(b))
+    forward = rest if isinstance(sign, float) and sign > 0 else binary("multiply", rest, sign)
+    off = binary("subtract", binary("greater_equal", forward, size, dtypes.float32), binary("less", forward, 0.0, dtypes.float32))
     if op == "divide_int":
-        return copy(quotient, kind)
-    return binary("subtract", a, binary("multiply", quotient, b, dtypes.float32), kind)
+        return binary("add", quotient, off, kind)
+    return binary("subtract", rest, binary("multiply", off, b, dtypes.float32), kind)
 
 
 def sine(x: Any, dtype: Any = None, mask: Any = None, shift: float = 0.0) -> Any:

@@ -447,7 +447,7 @@ for _word in ("add", "subtract", "multiply", "divide", "power", "mod", "equal", 
     globals()[_word] = Token(_word, _word, None, _binary_function(_word))
 maximum = Token("maximum", "max", None, _binary_function("max"))
 minimum = Token("minimum", "min", None, _binary_function("min"))
-fmod = Token("fmod", "mod", None, _binary_function("mod"))
+fmod = Token("fmod", "mod", None, _binary_function("fmod"))
 floor_divide = Token("floor_divide", "divide_int", None, _binary_function("divide_int"))
 bitwise_left_shift = Token("bitwise_left_shift", "left_shift", None, _binary_function("left_shift"))
 bitwise_right_shift = Token("bitwise_right_shift", "right_shift", None, _binary_function("right_shift"))

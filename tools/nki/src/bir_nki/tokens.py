@@ -112,7 +112,7 @@ def activation(op: Any) -> str:
 #: numpy's function for operations on two plain numbers.
 NUMPY: dict[str, Callable[..., Any]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.true_divide, "max": np.maximum, "min": np.minimum,
-    "power": np.power, "mod": np.mod, "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater,
+    "power": np.power, "mod": np.mod, "fmod": np.fmod, "divide_int": np.floor_divide, "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater,
     "greater_equal": np.greater_equal, "less": np.less, "less_equal": np.less_equal, "logical_and": np.logical_and,
     "logical_or": np.logical_or, "logical_xor": np.logical_xor, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor, "left_shift": np.left_shift, "right_shift": np.right_shift,
