@@ -87,11 +87,10 @@ class Replay:
         """Record the instructions for other arguments."""
         module = r.module
         lines = module.lines
-        holes: list[str] = []
-        for tensor in tensors:
-            holes.append(tensor._text or tensor.text())
-        for number in self.reads:
-            psum.touch(r, tensors[number], False)
+        holes = [tensor._text or tensor.text() for tensor in tensors]
+        if self.reads:
+            for number in self.reads:
+                psum.touch(r, tensors[number], False)
         at = len(lines)
         for number, first, last, out in self.uses:
             storage = tensors[number].storage
@@ -106,17 +105,18 @@ class Replay:
             storage.last = at + last
         if self.named:
             holes += ["%" + tensor.storage.name for tensor in tensors]
-        storages: list[Storage] = []
-        for model, wanted, first, last in self.made:
-            new = model.twin(module.unique(wanted or site.name or "t"), site)
-            if first >= 0:
-                new.first, new.last = at + first, at + last
-                new.written = True
-            elif new.space == "psum":
-                new.psum = psum.State(len(r.loops))
-            storages.append(new)
-            holes.append("%" + new.name)
-        module.storages += storages
+        if self.made:
+            storages: list[Storage] = []
+            for model, wanted, first, last in self.made:
+                new = model.twin(module.unique(wanted or site.name or "t"), site)
+                if first >= 0:
+                    new.first, new.last = at + first, at + last
+                    new.written = True
+                elif new.space == "psum":
+                    new.psum = psum.State(len(r.loops))
+                storages.append(new)
+                holes.append("%" + new.name)
+            module.storages += storages
         indent, place = r.indent, site.text
         for text, pick in self.lines:
             lines.append(f"{indent}{text % pick(holes)}{place}")
@@ -218,10 +218,13 @@ def _look(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors:
 
 def _form(tensor: Tensor) -> int:
     """The number of what a tensor looks like; -1 where that is not all that matters."""
+    storage = tensor.storage
+    known = (storage.code if tensor.dtype is storage.dtype else (storage.code, tensor.dtype.bir), tensor.dims, tensor.pdim, tensor.valid)
+    form = _forms.get(known)
+    if form is None:
+        form = _forms[known] = len(_forms) + 1
     if tensor.dynamic is not None or type(tensor.valid) is Unproved:
         form = -1
-    else:
-        form = _forms.setdefault((tensor.storage.code, tensor.dtype.bir, tensor.dims, tensor.pdim, tensor.valid), len(_forms) + 1)
     tensor._form = form
     return form
 
