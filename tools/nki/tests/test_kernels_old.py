@@ -5,6 +5,7 @@ Each case makes a kernel, its arrays and what numpy says of them.
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 from conftest import check_kernel, f32, kernel_cases, softmax
@@ -540,6 +541,148 @@ def causal(rng):
     k = np.arange(256)[None, :]
     m = np.where(i + 64 >= k, x, -9984.0)
     return kernel, (x,), np.where(k < 10, m, np.maximum(m, -5.0)).astype(np.float32)
+
+
+@case()
+def transposed_convolution(rng):
+    @nki.jit
+    def kernel(x, w):
+        # transposed 1d convolution, stride 2, by writing every other column
+        C, L = x.shape
+        _, O, K = w.shape
+        out = nl.ndarray((O, 2 * L + K - 2), dtype=x.dtype, buffer=nl.shared_hbm)
+        xt, wt = nl.load(x), nl.load(w)
+        acc = nl.zeros((par_dim(O), 2 * L + K - 2), dtype=nl.float32, buffer=nl.sbuf)
+        i_o, i_l = nl.mgrid[0:O, 0:L]
+        for k in nl.static_range(K):
+            p = nl.matmul(wt[:, :, k], xt, transpose_x=True)
+            acc[i_o, 2 * i_l + k] += p
+        nl.store(out, acc)
+        return out
+
+    x, w = f32(rng, 32, 20), f32(rng, 32, 16, 3)
+    want = np.zeros((16, 41), np.float32)
+    for k in range(3):
+        want[:, k : k + 40 : 2] += np.einsum("co,cl->ol", w[:, :, k], x)
+    return kernel, (x, w), want
+
+
+@case(2e-2)
+def bf16_layernorm_bwd(rng):
+    @nki.jit
+    def kernel(x, dy, g):
+        R, H = x.shape
+        dx = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        dg = nl.ndarray((1, H), dtype=nl.float32, buffer=nl.shared_hbm)
+        gt = nl.load(g.reshape((1, H)), dtype=nl.float32).broadcast_to((128, H))
+        ones = nl.ones((128, 1), dtype=nl.float32)
+        acc = nl.zeros((1, H), dtype=nl.float32, buffer=nl.psum)
+        for i in nl.affine_range(R // 128):
+            xt = nl.load(x[i * 128 : (i + 1) * 128], dtype=nl.float32)
+            d = nl.load(dy[i * 128 : (i + 1) * 128], dtype=nl.float32)
+            mu = nl.mean(xt, axis=1, keepdims=True)
+            xc = nl.subtract(xt, mu)
+            var = nl.mean(nl.square(xc), axis=1, keepdims=True)
+            r = nl.rsqrt(nl.add(var, 1e-5))
+            xn = xc * r
+            dn = d * gt
+            t = dn - nl.mean(dn, axis=1, keepdims=True) - xn * nl.mean(dn * xn, axis=1, keepdims=True)
+            nl.store(dx[i * 128 : (i + 1) * 128], nl.multiply(t, r, dtype=x.dtype))
+            acc += nl.matmul(ones, d * xn, transpose_x=True)
+        nl.store(dg, acc)
+        return dx, dg
+
+    bf = ml_dtypes.bfloat16
+    F = np.float32
+    x, dy, g = f32(rng, 256, 96).astype(bf), f32(rng, 256, 96).astype(bf), f32(rng, 96)
+    X, D = x.astype(F), dy.astype(F)
+    mu = X.mean(1, keepdims=True)
+    v = X.var(1, keepdims=True)
+    r = 1 / np.sqrt(v + 1e-5)
+    n = (X - mu) * r
+    dn = D * g
+    return kernel, (x, dy, g), ((dn - dn.mean(1, keepdims=True) - n * (dn * n).mean(1, keepdims=True)) * r, (D * n).sum(0, keepdims=True))
+
+
+@case()
+def argmax_by_iota(rng):
+    @nki.jit
+    def kernel(x):
+        R, N = x.shape
+        out = nl.ndarray((R, 1), dtype=nl.int32, buffer=nl.shared_hbm)
+        t = nl.load(x)
+        m = nl.max(t, axis=1, keepdims=True)
+        idx = nisa.iota(nl.arange(N)[None, :], dtype=nl.float32)
+        idx = idx.broadcast_to((R, N))
+        big = nl.full((R, N), float(N), dtype=nl.float32, buffer=nl.sbuf)
+        c = nl.where(t >= m, idx, big)
+        nl.store(out, nl.min(c, axis=1, keepdims=True, dtype=nl.int32))
+        return out
+
+    x = f32(rng, 70, 50)
+    return kernel, (x,), x.argmax(1).astype(np.int32)[:, None]
+
+
+@case()
+def softmax_in_a_dynamic_loop(rng):
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        ip, jf = nl.arange(128)[:, None], nl.arange(64)[None, :]
+        for i in nl.dynamic_range(4):
+            t = nl.load(x[i * 128 + ip, jf])
+            u = nl.exp(t)
+            nl.store(out[i * 128 + ip, jf], u / nl.sum(u, axis=1, keepdims=True))
+        return out
+
+    x = f32(rng, 512, 64)
+    e = np.exp(x)
+    return kernel, (x,), e / e.sum(1, keepdims=True)
+
+
+@case()
+def load_1d_on_partitions(rng):
+    @nki.jit
+    def kernel(v, x):
+        out = nl.ndarray(x.shape, dtype=v.dtype, buffer=nl.shared_hbm)
+        i_p = nl.arange(128)
+        s = nl.load(v[i_p])
+        t = nl.load(x)
+        nl.store(out, t * s)
+        return out
+
+    v, x = f32(rng, 128), f32(rng, 128, 16)
+    return kernel, (v, x), x * v[:, None]
+
+
+@case()
+def one_row_vector_ops(rng):
+    @nki.jit
+    def kernel(v, w):
+        out = nl.ndarray((1,), dtype=v.dtype, buffer=nl.shared_hbm)
+        a = nl.load(v.reshape((1, v.shape[0])))
+        b = nl.load(w.reshape((1, w.shape[0])))
+        nl.store(out, nl.sum(a * b, axis=1))
+        return out
+
+    v, w = f32(rng, 300), f32(rng, 300)
+    return kernel, (v, w), np.array([(v * w).sum()])
+
+
+@case()
+def sliding_window_sum(rng):
+    @nki.jit
+    def kernel(x, w):
+        R, N = x.shape
+        out = nl.ndarray((R, N - w + 1), dtype=x.dtype, buffer=nl.shared_hbm)
+        t = nl.load(x)
+        i_p, i_o, i_w = nl.mgrid[0:R, 0 : N - w + 1, 0:w]
+        s = nl.sum(t[i_p, i_o + i_w], axis=2)
+        nl.store(out, s)
+        return out
+
+    x = f32(rng, 100, 40)
+    return kernel, (x, 5), np.lib.stride_tricks.sliding_window_view(x, 5, axis=1).sum(2)
 
 
 @pytest.mark.parametrize("make, tolerance, grid", CASES)

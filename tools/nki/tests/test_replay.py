@@ -100,6 +100,23 @@ def test_replay_spells_what_thinking_again_would(kernel, rng, monkeypatch):
     assert quick.text == slow.text and quick.instructions == slow.instructions
 
 
+@pytest.mark.parametrize("kernel", [softmax_rows, new_style])
+def test_most_calls_of_a_long_kernel_are_replayed(kernel, rng, monkeypatch):
+    """What makes long kernels quick to trace, counted and not timed."""
+
+    @nki.jit
+    def long(x):
+        for _ in range(20):
+            out = kernel(x)
+        return out
+
+    played = []
+    play = replay.Replay.play
+    monkeypatch.setattr(replay.Replay, "play", lambda self, *args: (played.append(len(self.lines)), play(self, *args))[1])
+    traced = bir_nki.trace(long, bir_nki.Spec((640, 64), nl.float32), verify=False)
+    assert sum(played) > 0.9 * traced.instructions
+
+
 def test_mistake_in_a_replayed_call_is_found_at_its_own_line():
     @nki.jit
     def kernel(x):

@@ -67,7 +67,7 @@ class Taken:
 class Replay:
     """Instructions with holes for the texts and names of arguments and for the names of new storages, in this order."""
 
-    __slots__ = ("made", "lines", "named", "uses", "reads", "result", "fresh")
+    __slots__ = ("made", "lines", "named", "uses", "reads", "writes", "result", "fresh")
 
     def __init__(self) -> None:
         #: New storages: a model of each, the name asked for, and its first and last instruction.
@@ -75,10 +75,11 @@ class Replay:
         self.lines: list[tuple[str, Callable[[list[str]], Any]]] = []
         #: Whether the names of arguments are among the holes.
         self.named = False
-        #: Arguments used: number, first and last instruction, whether written.
+        #: Storages of arguments: the number of one of them, first and last instruction, whether written.
         self.uses: list[tuple[int, int, int, bool]] = []
-        #: Arguments in PSUM that are read.
+        #: Arguments in PSUM that are read, and that are written.
         self.reads: list[int] = []
+        self.writes: list[int] = []
         #: The number of the argument or new storage (behind all arguments) that is returned, and a model of the view.
         self.result: tuple[int, Tensor] | None = None
         self.fresh = False
@@ -88,9 +89,10 @@ class Replay:
         module = r.module
         lines = module.lines
         holes = [tensor._text or tensor.text() for tensor in tensors]
-        if self.reads:
-            for number in self.reads:
-                psum.touch(r, tensors[number], False)
+        for number in self.reads:
+            psum.touch(r, tensors[number], False)
+        for number in self.writes:
+            psum.touch(r, tensors[number], True)
         at = len(lines)
         for number, first, last, out in self.uses:
             storage = tensors[number].storage
@@ -98,8 +100,6 @@ class Replay:
                 if storage.frozen is not None and storage.written:
                     raise fail(storage.frozen)
                 storage.written = True
-                if storage.psum is not None:
-                    psum.touch(r, tensors[number], True)
             if storage.first < 0:
                 storage.first = at + first
             storage.last = at + last
@@ -204,15 +204,17 @@ def _look(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors:
         else:
             return None
     if shared:
-        # which of them are one; parts of one storage may overlap, and are left alone
+        # which of them are one, and how far parts of one storage are from each other
         for at, tensor in enumerate(tensors):
             for before in range(at):
                 other = tensors[before]
                 if other is tensor:
                     add(before)
-                    break
-                if other.storage is tensor.storage:
-                    return None
+                elif other.storage is tensor.storage:
+                    offset, p0 = tensor.offset - other.offset, tensor.p0 - other.p0
+                    if type(offset) is not int or type(p0) is not int:
+                        return None
+                    add((before, offset, p0))
     return tuple(look)
 
 
@@ -276,22 +278,20 @@ def _made(taken: Taken, tensors: list[Tensor], out: Any) -> Replay | None:
         for (view, written), piece in zip(views, pieces[1:]):
             storage = view.storage
             suffix = view.text()[len(storage.name) + 1 :].replace("%", "%%")
-            owner = owners.get(id(storage))
+            if id(storage) not in owners and id(storage) not in new:
+                return None
+            owner = owners[id(storage)] if id(storage) in owners else count + new[id(storage)]
             if storage.psum is not None and (len(taken.lines) > 1 or id(view) not in arguments):
                 return None
             if id(view) in arguments:
-                owner = arguments[id(view)]
-                holes.append(owner)
-                if storage.psum is not None and not written:
-                    replay.reads.append(owner)
+                number = arguments[id(view)]
+                holes.append(number)
+                if storage.psum is not None:
+                    (replay.writes if written else replay.reads).append(number)
                 suffix = ""
-            elif owner is not None:
-                holes.append(count + owner)
-            elif id(storage) in new:
-                owner = count + new[id(storage)]
-                holes.append(names + new[id(storage)])
             else:
-                return None
+                # the names of new storages are behind those of arguments, if they are there
+                holes.append(count + owner if owner < count else names + owner - count)
             first, _, before = spans.get(owner, (line, line, False))
             spans[owner] = (first, line, before or written)
             text += f"%s{suffix}{piece}"
