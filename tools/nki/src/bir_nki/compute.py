@@ -96,6 +96,18 @@ def joint_bounds(tensors: list[Tensor]) -> dict[int, tuple[int, int | None]]:
     return out
 
 
+def held_parts(dst: Tensor, *sources: Any) -> tuple[Any, ...]:
+    """The parts of destination and sources that hold values."""
+    if dst.valid is None:
+        for source in sources:
+            if type(source) is Tensor and source.valid is not None:
+                break
+        else:
+            return (dst, *sources)
+    bounds = joint_bounds([t for t in (dst, *sources) if type(t) is Tensor])
+    return tuple(with_bounds(t, bounds).effective() if type(t) is Tensor else t for t in (dst, *sources))
+
+
 def is_empty(tensor: Tensor) -> bool:
     for _, count in tensor.dims:
         if count == 0:
@@ -222,16 +234,14 @@ def assign(dst: Tensor, value: Any, nobody_keeps: bool = False) -> None:
             dst = chosen(dst)
             if source.size != dst.size or source.valid is not None or dst.valid is not None:
                 source = fit(source, dst.shape)
-            bounds = joint_bounds([dst, source])
-            d, s = (with_bounds(t, bounds).effective() for t in (dst, source))
+            d, s = held_parts(dst, source)
             if not is_empty(d):
                 dma(d, s)
             return
         if value.storage.space == "psum" and dst.storage.space == "psum" and value.dtype is dst.dtype and nobody_keeps and into(value, dst, False):
             return
         source = fit(value, dst.shape)
-        bounds = joint_bounds([dst, source])
-        d, s = (with_bounds(t, bounds).effective() for t in (dst, source))
+        d, s = held_parts(dst, source)
         if not is_empty(d):
             if nobody_keeps and r.fresh is not None and r.fresh[0] == len(r.module.lines) and r.fresh[1] is value and value is source and _redirect(r, value, d):
                 return

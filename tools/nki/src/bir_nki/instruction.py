@@ -110,18 +110,6 @@ def out_tile(dst: Any, source: Tensor, dtype: Any, shape: tuple[int, ...] | None
     return with_bounds(new_tile(source.shape, kind, space, max(0, source.pdim)), joint_bounds([source]))
 
 
-def held_parts(dst: Tensor, *sources: Any) -> tuple[Any, ...]:
-    """The parts of destination and sources that hold values."""
-    if dst.valid is None:
-        for source in sources:
-            if type(source) is Tensor and source.valid is not None:
-                break
-        else:
-            return (dst, *sources)
-    bounds = joint_bounds([t for t in (dst, *sources) if type(t) is Tensor])
-    return tuple(with_bounds(t, bounds).effective() if type(t) is Tensor else t for t in (dst, *sources))
-
-
 def made(dst: Tensor) -> Tensor:
     return recorder().made(dst)
 

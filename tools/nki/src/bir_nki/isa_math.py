@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from . import compute, dtypes, enums, reductions, tokens
-from .compute import joint_bounds, new_tile, with_bounds
+from .compute import held_parts, joint_bounds, new_tile, with_bounds
 from .enums import engine_word
 from .errors import fail
 from .index import IndexArray, Mask
 from .instruction import (
     a_tile,
-    held_parts,
     instruction,
     made,
     number_or_tile,

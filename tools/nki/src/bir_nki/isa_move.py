@@ -6,13 +6,12 @@ from typing import Any
 
 from . import compute, dtypes, enums, tokens
 from .access import access
-from .compute import joint_bounds, new_tile, with_bounds
+from .compute import held_parts, joint_bounds, new_tile, with_bounds
 from .dtypes import as_dtype
 from .enums import dge_mode, engine_word, oob_mode
 from .errors import fail
 from .instruction import (
     a_tile,
-    held_parts,
     instruction,
     made,
     out_tile,

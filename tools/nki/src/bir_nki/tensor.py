@@ -212,7 +212,7 @@ class Tensor(Operators):
         dims = self.dims
         if len(keys) != len(dims) or self.valid is not None:
             return self._general(keys)
-        # slices and positions that are plain numbers: nearly all there are
+        # slices, runs and positions that are plain numbers: nearly all there are
         offset, p0, pdim = self.offset, self.p0, self.pdim
         new_pdim = -1
         out: list[tuple[int, int]] = []
@@ -230,14 +230,11 @@ class Tensor(Operators):
                     stop = count
                 elif type(stop) is not int or not start < stop <= count:
                     return self._general(keys)
-                if axis == pdim:
-                    p0 = p0 + start
-                    new_pdim = len(out)
-                    out.append((1, stop - start))
-                else:
-                    if start:
-                        offset = offset + start * pair[0]
-                    out.append((pair[0], stop - start))
+                length = stop - start
+            elif type(k) is Run and k.step == 1 and type(k.start) is int:
+                start, length = k.start, k.size
+                if start < 0 or length < 1 or start + length > pair[1]:
+                    return self._general(keys)
             elif type(k) is int and 0 <= k < pair[1]:
                 if axis == pdim:
                     p0 = p0 + k
@@ -245,8 +242,18 @@ class Tensor(Operators):
                     out.append((1, 1))
                 else:
                     offset = offset + k * pair[0]
+                axis += 1
+                continue
             else:
                 return self._general(keys)
+            if axis == pdim:
+                p0 = p0 + start
+                new_pdim = len(out)
+                out.append((1, length))
+            else:
+                if start:
+                    offset = offset + start * pair[0]
+                out.append((pair[0], length))
             axis += 1
         return Tensor(self.storage, self.dtype, offset, p0, tuple(out), new_pdim, None, self.dynamic)
 
