@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .errors import KernelError
 from .record import Module, Recorder
-from .tensor import Storage
+from .storage import Storage
 
 
 def _quarters(s: Storage) -> int:

@@ -15,8 +15,9 @@ from .access import Unproved
 from .dtypes import DType, as_dtype, promote
 from .errors import fail
 from .index import Mask
-from .record import BITWISE, Recorder, recorder
-from .tensor import Storage, Tensor
+from .record import BITWISE, recorder
+from .storage import Storage
+from .tensor import Tensor
 
 Scalar = (int, float, np.number, np.bool_, bool)
 
@@ -204,14 +205,6 @@ def moved(src: Tensor, shape: tuple[int, ...]) -> Tensor:
     return out
 
 
-def store(dst: Any, value: Any = None, mask: Any = None) -> None:
-    """`nl.store`: a tile or number to DRAM."""
-    if not isinstance(dst, Tensor):
-        raise fail(f"`nl.store` writes a tensor, found `{dst!r}`")
-    dst = with_mask(dst, mask)
-    assign(dst, value)
-
-
 def fit(value: Tensor, shape: tuple[int, ...]) -> Tensor:
     """`value` broadcast to `shape`, or seen in it where only dimensions of one element differ."""
     if value.shape == shape:
@@ -221,102 +214,6 @@ def fit(value: Tensor, shape: tuple[int, ...]) -> Tensor:
         if value.pdim < 0 or (shape and shape[0] == value.partitions):
             return value.reshape(shape)
     return broadcast_to(value, shape)
-
-
-def assign(dst: Tensor, value: Any, nobody_keeps: bool = False) -> None:
-    """`dst[...] = value`. A value that nobody keeps may be made in `dst` in the first place."""
-    r = recorder()
-    if isinstance(value, Tensor):
-        if value.storage is dst.storage and value.text() == dst.text():
-            return  # `dst[...] += x` has written in place already
-        if dst.storage.space == "dram" or value.storage.space == "dram":
-            source = in_sbuf(value) if value.storage.space == "psum" else value
-            dst = chosen(dst)
-            if source.size != dst.size or source.valid is not None or dst.valid is not None:
-                source = fit(source, dst.shape)
-            d, s = held_parts(dst, source)
-            if not is_empty(d):
-                dma(d, s)
-            return
-        if value.storage.space == "psum" and dst.storage.space == "psum" and value.dtype is dst.dtype and nobody_keeps and into(value, dst, False):
-            return
-        source = fit(value, dst.shape)
-        d, s = held_parts(dst, source)
-        if not is_empty(d):
-            if nobody_keeps and r.fresh is not None and r.fresh[0] == len(r.module.lines) and r.fresh[1] is value and value is source and _redirect(r, value, d):
-                return
-            r.emit("tensor_copy", {"dst": d, "src": s})
-        return
-    if isinstance(value, Scalar):
-        if dst.storage.space == "dram":
-            tile = full(dst.shape, value, dst.dtype)
-            assign(dst, tile)
-            return
-        dst = dst.effective()
-        if not is_empty(dst):
-            memset(dst, value)
-        return
-    if isinstance(value, np.ndarray):
-        assign(dst, constant(value))
-        return
-    raise fail(f"`{value!r}` cannot be stored in a tensor")
-
-
-def target(tile: Tensor, key: Any, value: Any) -> Tensor:
-    """`tile[key]`, to be assigned to. A masked tile holds more from now on if all of it is written, or what the mask left out."""
-    part = tile[key]
-    if part.valid is not None and not (isinstance(value, Tensor) and value.valid is not None):
-        if tile.valid is not None and (part.size == tile.size or is_empty(part.effective())):
-            tile.valid = None
-            tile._form = 0
-            return tile[key]
-    return part
-
-
-def into(value: Tensor, dst: Tensor, accumulate: bool) -> bool:
-    """Let the instruction of the tensor engine that just made `value` write `dst`, or add to it; False where it cannot."""
-    r = recorder()
-    if r.fresh is None or r.fresh[0] != len(r.module.lines) or r.fresh[1] is not value or r.last_matmul is None or r.last_matmul[0] is not value:
-        return False
-    if value.size != dst.size:
-        return False
-    _, op, values, attrs = r.last_matmul
-    if accumulate and op != "matmult":
-        return False
-    target = with_bounds(dst, joint_bounds([value])).effective()
-    r.module.lines.pop()
-    r.module.storages.remove(value.storage)
-    r.calls -= 1
-    if op == "matmult":
-        attrs = {**attrs, "accumulate": psum.accumulation(r, target, (True if dst.storage.psum.zeroed else None) if accumulate else False)}
-    r.emit(op, {**values, "dst": target}, attrs)
-    return True
-
-
-def _redirect(r: Recorder, value: Tensor, dst: Tensor) -> bool:
-    """Let the instruction that just made `value` write `dst` instead; False where it cannot."""
-    if value.dtype is not dst.dtype or value.storage.space != dst.storage.space or dst.storage.space == "psum":
-        return False
-    storage = value.storage
-    if r.module.storages[-1] is not storage or storage.first != storage.last or value.valid is not None:
-        return False
-    line = r.module.lines[-1]
-    old = value.text() + " <-"
-    before, found, after = line.partition(" " + old)
-    if not found or f"%{storage.name}" in before + after or "," in before:
-        return False
-    # an instruction must not read, shifted, what it writes
-    if f"%{dst.storage.name}[" in after or f"%{dst.storage.name} " in after or f"%{dst.storage.name}," in after:
-        return False
-    r.module.lines[-1] = f"{before} {dst.text()} <-{after}"
-    r.module.storages.pop()
-    r.module.taken.pop(storage.name, None)
-    dst.storage.written = True
-    at = len(r.module.lines) - 1
-    if dst.storage.first < 0:
-        dst.storage.first = at
-    dst.storage.last = at
-    return True
 
 
 def memset(dst: Tensor, value: Any, engine: str | None = None) -> None:
@@ -486,7 +383,7 @@ def tensor_scalar(dst: Tensor, src: Tensor, op: str, operand: Any, reverse: bool
     recorder().emit("tensor_scalar", {"dst": dst, "src": src, "operand0": operand}, attrs)
 
 
-def _is_column(t: Tensor, other: Tensor) -> bool:
+def is_column(t: Tensor, other: Tensor) -> bool:
     """One f32 per partition, beside a tile of as many partitions."""
     return (
         t.dtype is dtypes.float32
@@ -509,7 +406,7 @@ def _tensors(op: str, a: Tensor, b: Tensor, kind: DType) -> Tensor:
     if a.ndim == b.ndim and op not in BITWISE and op != "power" and a.shape != b.shape:
         # one number per partition is an operand of tensor_scalar
         for tile, column, reverse in ((a, b, False), (b, a, True)):
-            if tile.shape == shape and _is_column(column, tile):
+            if tile.shape == shape and is_column(column, tile):
                 out = new_tile(shape, kind)
                 out = with_bounds(out, joint_bounds([tile]))
                 dst = out.effective()
@@ -682,33 +579,3 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None) -
         return recorder().made(out)
     recorder().emit("select", {"dst": out.effective(), "pred": parts[0], "on_true": parts[1], "on_false": parts[2]})
     return recorder().made(out)
-
-
-def update(op: str, dst: Tensor, value: Any, nobody_keeps: bool = False) -> Tensor:
-    """`dst op= value`, in place. A product that nobody keeps may be added by the tensor engine itself."""
-    if nobody_keeps and op == "add" and dst.storage.space == "psum" and isinstance(value, Tensor):
-        if into(value, dst, True):
-            return dst
-    if dst.storage.space == "dram":
-        tile = load(dst)
-        assign(dst, binary(op, tile, value, dst.dtype))
-        return dst
-    if op == "divide":
-        value = reciprocal(value, dtypes.float32) if isinstance(value, Tensor) else 1.0 / value
-        op = "multiply"
-    if isinstance(value, Tensor):
-        value = on_chip(value)
-        if _is_column(value, dst) and op not in BITWISE:
-            tensor_scalar(dst.effective(), dst.effective(), op, value)
-            return dst
-        value = fit(value, dst.shape)
-        if value.storage.space == "psum" and dst.storage.space == "psum":
-            value = in_sbuf(value)
-        bounds = joint_bounds([dst, value])
-        d = with_bounds(dst, bounds).effective()
-        if not is_empty(d):
-            tensor_tensor(d, d, with_bounds(value, bounds).effective(), op)
-    else:
-        d = dst.effective()
-        tensor_scalar(d, d, op, value)
-    return dst

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from . import compute, programs, reductions, replay, tokens
+from . import assign, compute, programs, reductions, replay, tokens
 from .dtypes import (  # noqa: F401
     DType,
     as_dtype,
@@ -38,7 +38,8 @@ from .dtypes import (  # noqa: F401
 from .errors import fail, unknown
 from .index import Affine, MGrid, ParDim, Run, arange  # noqa: F401
 from .record import Register, entry, recorder
-from .tensor import Storage, Tensor
+from .storage import Storage
+from .tensor import Tensor
 from .tokens import Token
 
 # ---- memory ----
@@ -182,7 +183,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, buffer: Any = None, 
             flat = out.reshape((out.size,))
             for first in range(0, out.size, 1 << 14):
                 part = flat[first : first + builtins.min(1 << 14, out.size - first)]
-                compute.assign(part.reshape((1, part.size)), value)
+                assign.assign(part.reshape((1, part.size)), value)
             return out
         raise fail("filling this much DRAM is left to the kernel", "fill a tile and store it piece by piece")
     out = ndarray(shape, kind, buffer=buffer, name=name, **extra)
@@ -354,7 +355,7 @@ class constants:
 # ---- loads, stores, values ----
 
 load = entry(compute.load)
-store = entry(compute.store)
+store = entry(assign.store)
 
 
 @entry

@@ -108,34 +108,34 @@ class Operators:
         return compute.invert(self)
 
     def __iadd__(self: Any, other: Any) -> Any:
-        from . import compute, record
+        from . import assign, record
 
         r = record.current()
         nobody_keeps = r is not None and -r.references(other) + sys.getrefcount(other) <= _probe.added
-        return compute.update("add", self, other, nobody_keeps)
+        return assign.update("add", self, other, nobody_keeps)
 
     def __isub__(self: Any, other: Any) -> Any:
-        from . import compute
+        from . import assign
 
-        return compute.update("subtract", self, other)
+        return assign.update("subtract", self, other)
 
     def __imul__(self: Any, other: Any) -> Any:
-        from . import compute
+        from . import assign
 
-        return compute.update("multiply", self, other)
+        return assign.update("multiply", self, other)
 
     def __itruediv__(self: Any, other: Any) -> Any:
-        from . import compute
+        from . import assign
 
-        return compute.update("divide", self, other)
+        return assign.update("divide", self, other)
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
-        from . import compute, record
+        from . import assign, record
 
         r = record.current()
         # the recorder's own references first: asking for them drops one
         nobody_keeps = r is not None and -r.references(value) + sys.getrefcount(value) <= _probe.stored
-        compute.assign(compute.target(self, key, value), value, nobody_keeps)
+        assign.assign(assign.target(self, key, value), value, nobody_keeps)
 
     def astype(self, dtype: Any) -> Any:
         from . import compute

@@ -23,7 +23,8 @@ from .dtypes import DType
 from .errors import OURS, KernelError, fail, is_ours, kernel_frame, nearest
 from .index import Affine
 from .table import Op, Role, Table, table
-from .tensor import Storage, Tensor
+from .storage import Storage
+from .tensor import Tensor
 
 _WORD = re.compile(r"[^A-Za-z0-9_]")
 BITWISE = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"})

@@ -6,6 +6,7 @@ from typing import Any
 
 from . import dtypes, psum
 from .access import access, merged
+from .assign import update
 from .compute import (
     binary,
     copy,
@@ -15,7 +16,6 @@ from .compute import (
     on_chip,
     reciprocal,
     unary,
-    update,
     with_bounds,
     with_mask,
 )

@@ -26,7 +26,8 @@ from .access import Unproved
 from .dtypes import DType
 from .errors import fail
 from .index import IndexArray, Mask
-from .tensor import Storage, Tensor
+from .storage import Storage
+from .tensor import Tensor
 
 if TYPE_CHECKING:
     from .record import Recorder, Site, Template

@@ -24,7 +24,8 @@ from .dtypes import DType, as_dtype
 from .errors import KernelError, Rejected, ToolError, is_ours
 from .record import Module, Recorder
 from .table import table, tool
-from .tensor import Storage, Tensor
+from .storage import Storage
+from .tensor import Tensor
 
 _LOC = re.compile(r'loc\("((?:[^"\\]|\\.)*)":(\d+):(\d+)\)\s*\{?\s*$')
 
