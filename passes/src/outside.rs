@@ -62,12 +62,7 @@ impl Outside {
 
     /// Whether another core may write a location unseen by its function.
     pub(crate) fn is_foreign(&self, ir: &Ir, alloc: Op, value: Value) -> bool {
-        let has = |name| ir.attr(alloc, name).is_some();
-        let space = ir.attr(alloc, "space");
-        space.is_some_and(|attr| ir.ctx.attr_str(attr) == Some("shared"))
-            || has("written_by_core")
-            || has("remote_target")
-            || self.is_named(ir, value)
+        is_open(ir, alloc) || self.is_named(ir, value)
     }
 
     /// Whether another location refers to this one by its name.
@@ -77,6 +72,15 @@ impl Outside {
                 .value_name(value)
                 .is_some_and(|name| self.named.contains(&name))
     }
+}
+
+/// Whether a location says that other cores write or read it.
+pub(crate) fn is_open(ir: &Ir, alloc: Op) -> bool {
+    let has = |name| ir.attr(alloc, name).is_some();
+    let space = ir.attr(alloc, "space");
+    space.is_some_and(|attr| ir.ctx.attr_str(attr) == Some("shared"))
+        || has("written_by_core")
+        || has("remote_target")
 }
 
 /// Whether a location is internal and local by its attributes, and none of them ties it to others.
@@ -112,7 +116,7 @@ pub(crate) fn function_allocs(ir: &Ir, func: Op) -> impl Iterator<Item = Op> + '
 }
 
 /// The name a `must_alias` or a `remote_target` (`name`, `name@core`) is about.
-fn referred(ir: &Ir, attr: AttrView<'_>) -> Option<Str> {
+pub(crate) fn referred(ir: &Ir, attr: AttrView<'_>) -> Option<Str> {
     match attr {
         AttrView::Symbol(name) => Some(name),
         AttrView::Str(text) => {

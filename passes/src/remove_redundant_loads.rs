@@ -55,19 +55,32 @@ impl Pass for RemoveRedundantLoads {
 
     fn run(&self, ir: &mut Ir, on: &[Op], cx: &mut PassContext<'_>) -> Changed {
         let outside = Outside::new(ir);
-        Changed::from_bool(remove(ir, on, &outside, cx))
+        Changed::from_bool(remove(ir, on, &outside, cx).0)
     }
 }
 
-/// Removes redundant loads of functions until none is left; whether there were any.
-pub(crate) fn remove(ir: &mut Ir, on: &[Op], outside: &Outside, cx: &mut PassContext<'_>) -> bool {
+/// Who touches what in functions, as far as it is known.
+pub(crate) type Walks = HashMap<Op, Touches, Fixed>;
+
+/// Removes redundant loads of functions until none is left; whether there were any, and the walks
+/// over functions that are as they were then.
+pub(crate) fn remove(
+    ir: &mut Ir,
+    on: &[Op],
+    outside: &Outside,
+    cx: &mut PassContext<'_>,
+) -> (bool, Walks) {
     let mut changed = false;
+    let mut walks = Walks::default();
     // A tile that lost its second load may have become one of a single writer.
     let mut left = on.to_vec();
     while !left.is_empty() {
-        let found = cx.each(ir, &left, |ir, func| find(ir, func, outside));
+        let found = cx.each(ir, &left, |ir, func| {
+            let touches = Touches::new(ir, func);
+            (find(ir, &touches, outside), touches)
+        });
         let mut again = Vec::new();
-        for (redundant, &func) in found.into_iter().zip(&left) {
+        for ((redundant, touches), &func) in found.into_iter().zip(&left) {
             cx.matched(redundant.len() as u64);
             let mut gone = Vec::new();
             for one in redundant {
@@ -89,14 +102,16 @@ pub(crate) fn remove(ir: &mut Ir, on: &[Op], outside: &Outside, cx: &mut PassCon
             for (_, alloc) in gone.iter().filter_map(|one| one.held) {
                 ir.erase(alloc);
             }
-            if !gone.is_empty() {
+            if gone.is_empty() {
+                walks.insert(func, touches);
+            } else {
                 changed = true;
                 again.push(func);
             }
         }
         left = again;
     }
-    changed
+    (changed, walks)
 }
 
 fn tile_name(ir: &Ir, tile: Value) -> String {
@@ -113,7 +128,8 @@ struct Redundant {
     held: Option<(Value, Op)>,
 }
 
-/// What makes two loads alike: block, tensor and access, access and type of the tile.
+/// What makes two loads alike: block, tensor and access, access and type of the tile. Loads of one
+/// tile are alike, and those that are the only writers of theirs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     block: Block,
@@ -121,6 +137,8 @@ struct Key {
     read: Annot,
     written: Annot,
     ty: Type,
+    /// The tile, where others write it, too.
+    tile: Option<Value>,
 }
 
 /// Loads by what makes them alike, and whether there are several.
@@ -139,8 +157,32 @@ struct Load {
     to: u32,
 }
 
-/// The loads among touches, in program order.
-fn loads<'a>(ir: &'a Ir, touches: &'a [Touch]) -> impl Iterator<Item = Load> + 'a {
+/// Per location, whether several write it.
+fn shared(touches: &Touches) -> Vec<bool> {
+    let mut writers = vec![0u8; touches.locations().len()];
+    for touch in touches.all().iter().filter(|touch| touch.effect.is_write()) {
+        let count = &mut writers[touch.location as usize];
+        *count = count.saturating_add(1);
+    }
+    writers.into_iter().map(|count| count > 1).collect()
+}
+
+/// Per location, whether a load reads or fills it.
+pub(crate) fn loaded(ir: &Ir, touches: &Touches) -> Vec<bool> {
+    let mut loaded = vec![false; touches.locations().len()];
+    for load in loads(ir, touches.all(), &[]) {
+        loaded[load.from as usize] = true;
+        loaded[load.to as usize] = true;
+    }
+    loaded
+}
+
+/// The loads among touches, in program order; `shared` says of locations whether several write them.
+fn loads<'a>(
+    ir: &'a Ir,
+    touches: &'a [Touch],
+    shared: &'a [bool],
+) -> impl Iterator<Item = Load> + 'a {
     (0u32..)
         .zip(touches.windows(2))
         .filter_map(move |(at, pair)| {
@@ -155,6 +197,10 @@ fn loads<'a>(ir: &'a Ir, touches: &'a [Touch]) -> impl Iterator<Item = Load> + '
                 read: src.annot,
                 written: dst.annot,
                 ty: ir.value_type(dst.value),
+                tile: shared
+                    .get(write.location as usize)
+                    .is_some_and(|&shared| shared)
+                    .then_some(dst.value),
             };
             Some(Load {
                 op: read.op,
@@ -168,9 +214,9 @@ fn loads<'a>(ir: &'a Ir, touches: &'a [Touch]) -> impl Iterator<Item = Load> + '
         })
 }
 
-fn several(ir: &Ir, touches: &Touches) -> Several {
+fn several(ir: &Ir, touches: &Touches, shared: &[bool]) -> Several {
     let mut several = Several::default();
-    for load in loads(ir, touches.all()) {
+    for load in loads(ir, touches.all(), shared) {
         several
             .entry(load.key)
             .and_modify(|several| *several = true)
@@ -179,19 +225,14 @@ fn several(ir: &Ir, touches: &Touches) -> Several {
     several
 }
 
-/// Whether some loads are alike, so that one may be redundant. Renaming tiles does not change it.
-pub(crate) fn may_find(ir: &Ir, touches: &Touches) -> bool {
-    several(ir, touches).values().any(|&several| several)
-}
-
 /// The redundant loads of a function, in program order.
-fn find(ir: &Ir, func: Op, outside: &Outside) -> Vec<Redundant> {
-    let touches = Touches::new(ir, func);
-    let several = several(ir, &touches);
+fn find(ir: &Ir, touches: &Touches, outside: &Outside) -> Vec<Redundant> {
+    let shared = shared(touches);
+    let several = several(ir, touches, &shared);
     if !several.values().any(|&several| several) {
         return Vec::new();
     }
-    Search::new(ir, touches, outside, several).run()
+    Search::new(ir, touches, outside, several, shared).run()
 }
 
 /// A load others may repeat.
@@ -209,15 +250,23 @@ struct Search<'a> {
     index: FunctionIndex,
     outside: Outside,
     several: Several,
+    /// Per location, whether several write it.
+    shared: Vec<bool>,
     /// Per location, whether another core may write it.
     foreign: Vec<bool>,
 }
 
 impl<'a> Search<'a> {
-    fn new(ir: &'a Ir, touches: Touches, outside: &Outside, several: Several) -> Search<'a> {
+    fn new(
+        ir: &'a Ir,
+        touches: &Touches,
+        outside: &Outside,
+        several: Several,
+        shared: Vec<bool>,
+    ) -> Search<'a> {
         let mut keep = vec![false; touches.locations().len()];
         let mut foreign = vec![false; touches.locations().len()];
-        for load in loads(ir, touches.all()) {
+        for load in loads(ir, touches.all(), &shared) {
             if several.get(&load.key) == Some(&true) {
                 for at in [load.from, load.to] {
                     let (alloc, value) = touches.locations()[at as usize];
@@ -246,6 +295,7 @@ impl<'a> Search<'a> {
             index,
             outside: outside.clone(),
             several,
+            shared,
             foreign,
         }
     }
@@ -253,7 +303,7 @@ impl<'a> Search<'a> {
     fn run(mut self) -> Vec<Redundant> {
         let mut held: HashMap<Key, Held, Fixed> = HashMap::default();
         let mut found = Vec::new();
-        let loads: Vec<Load> = loads(self.ir, self.index.touches())
+        let loads: Vec<Load> = loads(self.ir, self.index.touches(), &self.shared)
             .filter(|load| self.several.get(&load.key) == Some(&true))
             .collect();
         for load in loads {

@@ -9,7 +9,7 @@ use bir_dialect::ir::{Ir, Op, Value};
 use bir_dialect::text::diag::Diagnostics;
 use bir_dialect::text::{ParseOptions, parse};
 
-fn read(body: &str) -> (Ir, Op) {
+pub(crate) fn read(body: &str) -> (Ir, Op) {
     let text = format!("bir.module @m {{\n bir.func @f {{\n{body}\n }}\n}}\n");
     let ir = bir_dialect::read(&text, Level::Off).unwrap();
     let func = ir
@@ -25,7 +25,7 @@ fn index(body: &str) -> (Ir, FunctionIndex) {
     (ir, index)
 }
 
-fn name(ir: &Ir, value: Value) -> &str {
+pub(crate) fn name(ir: &Ir, value: Value) -> &str {
     ir.value_name(value).map_or("", |name| ir.ctx.text(name))
 }
 

@@ -4,3 +4,4 @@
 
 mod function;
 mod storage;
+mod webs;

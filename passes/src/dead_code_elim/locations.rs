@@ -39,13 +39,6 @@ pub(super) fn note(ir: &Ir, dead: &[Op], touched: &mut Vec<Op>) {
     touched.dedup();
 }
 
-/// All locations of a function.
-pub(super) fn all(ir: &Ir, func: Op) -> Vec<Op> {
-    ir.walk_op(func)
-        .filter(|&op| OpCode::of(ir, op) == Some(OpCode::Alloc))
-        .collect()
-}
-
 /// Removes those of the candidates that nobody touches and nobody outside knows; whether there
 /// were any. Partners in `must_alias` go together or not at all.
 pub(super) fn remove(

@@ -33,6 +33,7 @@ use bir_dialect::ir::{Ir, Op};
 use bir_dialect::text::diag::Place;
 
 use crate::options::Limit;
+use crate::outside::function_allocs;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic, symbol_text};
 use crate::pass_options;
 
@@ -122,53 +123,37 @@ const STATISTICS: &[Statistic] = &[
     REMOVED, STORES, SPILLS, LOOPS, ALIASES, BACK, INTERNAL, LOCATIONS, ENTRIES, SEMAPHORES,
 ];
 
-impl Pass for DeadCodeElimO0 {
-    fn name(&self) -> &'static str {
-        "dead_code_elim_o0"
-    }
+/// The passes differ in what they do with stores and locations only.
+macro_rules! level {
+    ($pass:ty, $name:literal, $stores:literal) => {
+        impl Pass for $pass {
+            fn name(&self) -> &'static str {
+                $name
+            }
 
-    fn anchor(&self) -> Anchor {
-        Anchor::Module
-    }
+            fn anchor(&self) -> Anchor {
+                Anchor::Module
+            }
 
-    fn statistics(&self) -> &'static [Statistic] {
-        STATISTICS
-    }
+            fn statistics(&self) -> &'static [Statistic] {
+                STATISTICS
+            }
 
-    fn run(&self, ir: &mut Ir, on: &[Op], cx: &mut PassContext<'_>) -> Changed {
-        let how = How {
-            stores: false,
-            max_sweeps: self.max_sweeps,
-            liw_spill: self.liw_spill,
-            tensor_map: &self.tensor_map,
-        };
-        how.run(ir, on, cx)
-    }
+            fn run(&self, ir: &mut Ir, on: &[Op], cx: &mut PassContext<'_>) -> Changed {
+                let how = How {
+                    stores: $stores,
+                    max_sweeps: self.max_sweeps,
+                    liw_spill: self.liw_spill,
+                    tensor_map: &self.tensor_map,
+                };
+                how.run(ir, on, cx)
+            }
+        }
+    };
 }
 
-impl Pass for DeadCodeElimO1 {
-    fn name(&self) -> &'static str {
-        "dead_code_elim_o1"
-    }
-
-    fn anchor(&self) -> Anchor {
-        Anchor::Module
-    }
-
-    fn statistics(&self) -> &'static [Statistic] {
-        STATISTICS
-    }
-
-    fn run(&self, ir: &mut Ir, on: &[Op], cx: &mut PassContext<'_>) -> Changed {
-        let how = How {
-            stores: true,
-            max_sweeps: self.max_sweeps,
-            liw_spill: self.liw_spill,
-            tensor_map: &self.tensor_map,
-        };
-        how.run(ir, on, cx)
-    }
-}
+level!(DeadCodeElimO0, "dead_code_elim_o0", false);
+level!(DeadCodeElimO1, "dead_code_elim_o1", true);
 
 /// One of the two levels, with its options.
 struct How<'a> {
@@ -257,7 +242,7 @@ impl How<'_> {
             }
         }
         let candidates = match self.stores {
-            true => locations::all(ir, func),
+            true => function_allocs(ir, func).collect(),
             false => touched,
         };
         changed | locations::remove(ir, func, &candidates, cx, gone)

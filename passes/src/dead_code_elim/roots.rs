@@ -8,6 +8,8 @@ use bir_dialect::bir::program::names;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{AttrView, Dict, Ir, Op, OperandData, Str, Value};
 
+use crate::outside::{function_allocs, is_open, referred};
+
 /// What keeps an instruction whatever is read of it.
 const KEEP: &[Trait] = &[
     Trait::Observable,
@@ -203,12 +205,7 @@ fn escape(ir: &Ir, alloc: Op) -> Escape {
         return Escape::No;
     }
     let view = OpView::new(ir, alloc);
-    let has = |name| ir.attr(alloc, name).is_some();
-    if view.word("space") == Some("shared")
-        || view.flag("boundary")
-        || has("remote_target")
-        || has("written_by_core")
-    {
+    if is_open(ir, alloc) || view.flag("boundary") {
         return Escape::Always;
     }
     match view.word("kind") {
@@ -223,13 +220,10 @@ fn remote_names(ir: &Ir, func: Op) -> HashSet<Str> {
     let own = ir.parent(func);
     let others = || ir.block_ops(ir.root_block()).filter(|&op| Some(op) != own);
     for module in others() {
-        for op in ir.walk_op(module) {
-            if OpCode::of(ir, op) != Some(OpCode::Alloc) || ir.dict(op) == Dict::EMPTY {
-                continue;
-            }
-            let target = OpView::new(ir, op).word("remote_target");
-            let name = target.and_then(|target| target.split('@').next());
-            found.extend(name.and_then(|name| ir.ctx.find_str(name)));
+        let funcs = super::functions(ir, module).into_iter();
+        for op in funcs.flat_map(|func| function_allocs(ir, func)) {
+            let target = ir.attr(op, "remote_target");
+            found.extend(target.and_then(|attr| referred(ir, ir.ctx.attr(attr))));
         }
     }
     found
@@ -237,11 +231,7 @@ fn remote_names(ir: &Ir, func: Op) -> HashSet<Str> {
 
 /// Locations that share their bytes by `must_alias`, with the first of each group.
 fn partners(ir: &Ir, func: Op) -> Vec<(Value, Value)> {
-    let allocs = || {
-        ir.walk_op(func)
-            .filter(|&op| OpCode::of(ir, op) == Some(OpCode::Alloc))
-            .filter_map(|op| Some((op, ir.result(op)?)))
-    };
+    let allocs = || function_allocs(ir, func).filter_map(|op| Some((op, ir.result(op)?)));
     let aliased = |op: Op| match ir.attr(op, "must_alias").map(|attr| ir.ctx.attr(attr)) {
         Some(AttrView::Symbol(name)) => Some(name),
         _ => None,

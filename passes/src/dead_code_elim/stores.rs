@@ -11,6 +11,7 @@ use bir_dialect::bir::ops::OpCode;
 use bir_dialect::ir::{Def, Ir, Op, Operand};
 
 use super::roots::{Roots, keeps, uses};
+use crate::outside::function_allocs;
 
 /// Instructions that only make dead stores, in text order.
 pub(super) fn dead(ir: &Ir, func: Op, roots: &Roots) -> Vec<Op> {
@@ -83,8 +84,7 @@ fn may_have_some(ir: &Ir, func: Op, roots: &Roots) -> bool {
         let data = ir.operand(operand);
         uses(ir, data.owner, OpCode::of(ir, data.owner), data).writes
     };
-    ir.walk_op(func)
-        .filter(|&op| OpCode::of(ir, op) == Some(OpCode::Alloc))
+    function_allocs(ir, func)
         .filter_map(|op| ir.result(op))
         .filter(|&value| !roots.always_escapes(value))
         .any(|value| {

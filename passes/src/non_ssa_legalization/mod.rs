@@ -11,6 +11,8 @@
 //! * a clone has the attributes of its original, placement included, and stands behind it;
 //! * placed webs that live at the same time stay in one location: their bytes are the same slot's;
 //! * running it again changes nothing.
+//!
+//! With `--expensive-checks` the judge looks at every use.
 
 pub mod checker;
 mod conflicts;
@@ -72,54 +74,70 @@ impl Pass for NonSsaLegalization {
     }
 
     fn run(&self, ir: &mut Ir, on: &[Op], cx: &mut PassContext<'_>) -> Changed {
+        let before = cx.limits().expensive_checks.then(|| ir.clone());
         let outside = Outside::new(ir);
-        let scanned = cx.each(ir, on, |ir, func| scan(ir, func, &outside));
-        let loading: Vec<Op> = scanned
+        let is_placed = |ir: &Ir, func: Op| OpView::new(ir, func).flag("sb_allocated");
+        let loading: Vec<Op> = on
             .iter()
-            .zip(on)
-            .filter_map(|(scanned, &func)| scanned.is_none().then_some(func))
+            .copied()
+            .filter(|&func| !is_placed(ir, func))
             .collect();
-        let mut changed = remove_redundant_loads::remove(ir, &loading, &outside, cx);
+        let (mut changed, walks) = remove_redundant_loads::remove(ir, &loading, &outside, cx);
+        let found = cx.each(ir, on, |ir, func| match walks.get(&func) {
+            Some(touches) => plan(ir, touches, &outside),
+            None => plan(ir, &Touches::new(ir, func), &outside),
+        });
+        drop(walks);
         let mut created = 0;
         let mut renamed = Vec::new();
-        let found = cx.each(ir, &loading, |ir, func| {
-            splits::splits(ir, Touches::new(ir, func), &outside)
-        });
-        let mut later = found.into_iter();
-        for (scanned, &func) in scanned.into_iter().zip(on) {
-            let is_loading = scanned.is_none();
-            let splits = scanned.or_else(|| later.next()).unwrap_or_default();
-            let clones = split(ir, func, &splits, cx);
+        let mut is_all = true;
+        for (plan, &func) in found.into_iter().zip(on) {
+            let (clones, is_whole) = split(ir, func, &plan.splits, cx);
             created += clones;
-            if is_loading && clones > 0 {
+            is_all &= is_whole;
+            if clones > 0 && plan.loaded && !is_placed(ir, func) {
                 renamed.push(func);
             }
         }
         // A renamed value stays where it is longer, so that more loads may be of what is there. They
         // leave nothing more to split: a tile that is read in place of another has one writer.
-        changed |= remove_redundant_loads::remove(ir, &renamed, &outside, cx);
+        changed |= remove_redundant_loads::remove(ir, &renamed, &outside, cx).0;
         changed |= created > 0;
         changed |= remove_unused(ir, on, &outside, cx);
         cx.count(&CREATED, created);
         cx.say(&format!(
             "[Non-SSA legalization]created {created} memorylocations\n"
         ));
+        // Where rewrites were held back, what was to be split is not.
+        if let Some(before) = before
+            && is_all
+        {
+            checker::check(&before, ir)
+                .into_iter()
+                .for_each(|finding| cx.report(finding));
+        }
         Changed::from_bool(changed)
     }
 }
 
-/// What is to be split in a function; nothing yet where loads may go before.
-fn scan(ir: &Ir, func: Op, outside: &Outside) -> Option<Vec<Split>> {
-    let touches = Touches::new(ir, func);
-    let is_placed = OpView::new(ir, func).flag("sb_allocated");
-    if !is_placed && remove_redundant_loads::may_find(ir, &touches) {
-        return None;
-    }
-    Some(splits::splits(ir, touches, outside))
+/// What is to be done in a function.
+struct Plan {
+    splits: Vec<Split>,
+    /// Whether a load reads or fills one of the locations to be split.
+    loaded: bool,
 }
 
-/// Splits locations of a function; how many clones were made.
-fn split(ir: &mut Ir, func: Op, splits: &[Split], cx: &mut PassContext<'_>) -> u64 {
+fn plan(ir: &Ir, touches: &Touches, outside: &Outside) -> Plan {
+    let splits = splits::splits(ir, touches, outside);
+    let loaded = !splits.is_empty() && {
+        let loaded = remove_redundant_loads::loaded(ir, touches);
+        splits.iter().any(|split| loaded[split.location as usize])
+    };
+    Plan { splits, loaded }
+}
+
+/// Splits locations of a function; how many clones were made, and whether all was split.
+fn split(ir: &mut Ir, func: Op, splits: &[Split], cx: &mut PassContext<'_>) -> (u64, bool) {
     cx.matched(splits.len() as u64);
     let mut names = rename::Names::new(func);
     let (mut clones, mut done, mut moved) = (0, 0, 0);
@@ -134,7 +152,7 @@ fn split(ir: &mut Ir, func: Op, splits: &[Split], cx: &mut PassContext<'_>) -> u
     }
     cx.count(&SPLIT, done);
     cx.count(&MOVED, moved);
-    clones
+    (clones, done == splits.len() as u64)
 }
 
 /// Removes locations nobody uses and nobody outside knows.

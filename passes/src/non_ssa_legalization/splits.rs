@@ -10,6 +10,8 @@ use crate::outside::Outside;
 pub(super) struct Split {
     pub(super) alloc: Op,
     pub(super) value: Value,
+    /// Its number in the walk.
+    pub(super) location: u32,
     /// Clones to make.
     pub(super) clones: u32,
     /// Operands to move, and to which clone.
@@ -17,11 +19,11 @@ pub(super) struct Split {
 }
 
 /// The locations of a function to be split, in order.
-pub(super) fn splits(ir: &Ir, touches: Touches, outside: &Outside) -> Vec<Split> {
-    let Some(conflicts) = conflicts(ir, &touches, outside) else {
+pub(super) fn splits(ir: &Ir, touches: &Touches, outside: &Outside) -> Vec<Split> {
+    let Some(conflicts) = conflicts(ir, touches, outside) else {
         return Vec::new();
     };
-    let in_loops = loops(&touches);
+    let in_loops = loops(touches);
     let index = touches.index(ir, Frames::Locations, |location| {
         conflicts[location as usize]
     });
@@ -43,6 +45,7 @@ pub(super) fn splits(ir: &Ir, touches: Touches, outside: &Outside) -> Vec<Split>
             splits.push(Split {
                 alloc: location.op,
                 value: location.value,
+                location: at,
                 clones: last + 1,
                 moved,
             });

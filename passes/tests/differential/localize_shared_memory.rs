@@ -3,6 +3,7 @@
 use crate::harness::{Again, Counters, all_counted, check, config, programs, read, text};
 use bir_dialect::bir::ops::{OpCode, Trait};
 use bir_passes::LocalizeSharedMemory;
+use bir_passes::pass::Anchor;
 use bir_sim::generate::{Feature, generate};
 use bir_sim::random::Random;
 
@@ -90,4 +91,24 @@ fn buffers_of_one_core_become_its_own_and_outputs_stay() {
         );
     }
     all_counted(&counters);
+}
+
+#[test]
+fn buffers_that_cores_meet_at_stay_shared_and_outputs_stay() {
+    let mut counters = Counters::new();
+    let mut several = 0;
+    for seed in programs(60) {
+        let mut config = config(seed);
+        config.max_cores = 4;
+        let mut ir = generate(&config).ir;
+        several += u64::from(Anchor::Module.ops(&ir).len() > 1);
+        check(
+            &LocalizeSharedMemory::default(),
+            &mut ir,
+            seed,
+            Again::ChangesNothing,
+            &mut counters,
+        );
+    }
+    assert!(several > 0, "no program of several cores");
 }

@@ -41,12 +41,23 @@ impl Touches {
     /// The index of some locations, as if nobody touched the others; its touches are those of the
     /// locations kept, counted anew.
     pub fn index(
-        mut self,
+        &self,
         ir: &Ir,
         frames: Frames,
         mut keep: impl FnMut(u32) -> bool,
     ) -> FunctionIndex {
-        self.walked.touches.retain(|touch| keep(touch.location));
-        FunctionIndex::of(Collected::of(ir, self.walked, frames, RANGE_LIMIT))
+        let walked = &self.walked;
+        let touches = walked.touches.iter();
+        let kept = touches.filter(|touch| keep(touch.location)).copied();
+        let walked = Walked {
+            touches: kept.collect(),
+            flow: walked.flow.clone(),
+            allocs: walked.allocs.clone(),
+            index_of: walked.index_of.clone(),
+            loop_orders: walked.loop_orders.clone(),
+            orders: walked.orders,
+            ops: walked.ops.clone(),
+        };
+        FunctionIndex::of(Collected::of(ir, walked, frames, RANGE_LIMIT))
     }
 }

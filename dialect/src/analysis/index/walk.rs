@@ -13,7 +13,7 @@ use crate::bir::attrs::Accumulate;
 use crate::bir::ops::{Kind, OpCode, OpDef, Trait};
 use crate::bir::program::names;
 use crate::bir::types::MemType;
-use crate::ir::{Block, Ir, Op, Operand, Region, Value};
+use crate::ir::{Block, Dict, Ir, Op, Operand, Region, Value};
 
 /// An operand that touches memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -351,8 +351,13 @@ pub(in crate::analysis) fn effects(
         };
         found.push((operand, effect, dynamic));
     }
-    // An instruction reads before it writes.
-    if !found.is_sorted_by_key(|touch| touch.1.is_write()) {
+    // An instruction reads before it writes; most name what they write first.
+    if let [first, rest @ ..] = found.as_slice()
+        && first.1.is_write()
+        && !rest.iter().any(|touch| touch.1.is_write())
+    {
+        found.rotate_left(1);
+    } else if !found.is_sorted_by_key(|touch| touch.1.is_write()) {
         found.sort_by_key(|touch| touch.1.is_write());
     }
     found
@@ -367,6 +372,7 @@ fn skips(ir: &Ir, op: Op, def: &OpDef) -> bool {
 
 fn effect(ir: &Ir, op: Op, def: &OpDef, role: usize) -> Effect {
     match def.operands[role].kind {
+        Kind::Out if ir.dict(op) == Dict::EMPTY => Effect::WRITE,
         Kind::Out => {
             let attr = ir.ctx.dict_get(ir.dict(op), names::ACCUMULATE);
             match Accumulate::get(&ir.ctx, attr) {
