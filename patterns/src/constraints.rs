@@ -1,17 +1,18 @@
 //! The named constraints: one table, sorted by name.
 //!
 //! A constraint is asked once all instructions of a form are found. It looks and changes nothing; it
-//! says no where it does not know.
+//! says no where it does not know. An operand that several instructions have need not be the same bytes
+//! to all of them, so what is asked of it holds for each, if not said otherwise.
 
 use bir_dialect::analysis::access::footprint;
 use bir_dialect::bir::access::Access;
 use bir_dialect::bir::attrs::number_bits;
 use bir_dialect::bir::num::{DType, convert, parse, same_value};
-use bir_dialect::bir::ops::OpCode;
+use bir_dialect::bir::ops::{OpCode, Trait, reads_hidden_state, writes_hidden_state};
 use bir_dialect::bir::space::{DTypeSet, Engine, Space};
 use bir_dialect::bir::types::MemType;
 use bir_dialect::bir::view::OpView;
-use bir_dialect::ir::{Attr, AttrView, Op, Operand};
+use bir_dialect::ir::{Attr, AttrView, Ir, Op, Operand};
 
 use crate::facts;
 use crate::matcher::Site;
@@ -66,6 +67,13 @@ const ENGINES: &[&str] = &["pe", "act", "dve", "pool", "sp", "dma"];
 /// All constraints.
 pub static CONSTRAINTS: &[Constraint] = &[
     Constraint {
+        name: "accumulator_free",
+        params: &[Param::Tile],
+        doc: "nobody goes on with what the accumulator of the operand's engine holds there: behind the \
+              instruction it is started anew first, or not used",
+        holds: accumulator_free,
+    },
+    Constraint {
         name: "all_free_axes",
         params: &[Param::Attr, Param::Tile],
         doc: "the list names every dimension of the operand's access but the partition",
@@ -78,6 +86,12 @@ pub static CONSTRAINTS: &[Constraint] = &[
         holds: at_most,
     },
     Constraint {
+        name: "covers",
+        params: &[Param::Tile, Param::Tile],
+        doc: "the first operand accesses every byte the second does, of one location",
+        holds: covers,
+    },
+    Constraint {
         name: "disjoint",
         params: &[Param::Tile, Param::Tile],
         doc: "the operands are of different locations, or of one and share no byte of it",
@@ -86,7 +100,7 @@ pub static CONSTRAINTS: &[Constraint] = &[
     Constraint {
         name: "engine",
         params: &[Param::Tile, Param::Word(ENGINES)],
-        doc: "the instruction in which the operand is bound runs on that engine",
+        doc: "the instruction that writes the operand, or else the first that reads it, runs on that engine",
         holds: engine,
     },
     Constraint {
@@ -101,6 +115,12 @@ pub static CONSTRAINTS: &[Constraint] = &[
         params: &[Param::Tile],
         doc: "the operand is the whole of its location, in order",
         holds: full,
+    },
+    Constraint {
+        name: "identity_matrix",
+        params: &[Param::Tile],
+        doc: "the operand is known to be a whole square matrix with 1 on the diagonal and +0 elsewhere",
+        holds: identity_matrix,
     },
     Constraint {
         name: "internal",
@@ -221,27 +241,134 @@ fn access<'a>(site: &Site<'a>, found: (Op, Operand)) -> Option<(MemType<'a>, Acc
     OpView::new(site.ir, found.0).access(found.1)
 }
 
+/// An operand of an instruction.
+type Place = (Op, Operand);
+
+/// Whether something holds for every access of an operand; `None` where it is no tile.
+fn every(
+    site: &Site<'_>,
+    args: &[Arg],
+    at: usize,
+    holds: &mut dyn FnMut(&MemType<'_>, &Access) -> bool,
+) -> Option<bool> {
+    let all = site.operands(tile(args, at)?);
+    let mut good = !all.is_empty();
+    for found in all {
+        let (mem, access) = access(site, found)?;
+        good &= holds(&mem, &access);
+    }
+    Some(good)
+}
+
+/// Whether something holds for every two accesses of two operands.
+fn pairs(
+    site: &Site<'_>,
+    args: &[Arg],
+    holds: fn(&Site<'_>, Place, Place) -> Option<bool>,
+) -> Option<bool> {
+    let (a, b) = (site.operands(tile(args, 0)?), site.operands(tile(args, 1)?));
+    let mut good = !a.is_empty() && !b.is_empty();
+    for &one in &a {
+        for &other in &b {
+            good &= holds(site, one, other)?;
+        }
+    }
+    Some(good)
+}
+
+/// The instruction that writes an operand, or the first that reads it.
+fn home(site: &Site<'_>, args: &[Arg], at: usize) -> Option<(Op, Operand)> {
+    site.operands(tile(args, at)?).first().copied()
+}
+
+fn accumulator_free(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
+    let (op, _) = home(site, args, 0)?;
+    let ir = site.ir;
+    let engine = OpView::new(ir, op).engine()?;
+    let of_engine = |op: Op| {
+        let view = OpView::new(ir, op);
+        let hidden = view.def().is_some_and(|def| def.has(Trait::HiddenState));
+        hidden && view.engine() == Some(engine)
+    };
+    let goes_on = |op: Op| of_engine(op) && goes_on(ir, op);
+    let mut next = ir.next(op);
+    while let Some(at) = next {
+        if ir.walk_op(at).any(goes_on) {
+            return Some(false);
+        }
+        if ir.regions(at).is_empty() && of_engine(at) && writes_hidden_state(ir, at) {
+            // It starts anew.
+            return Some(true);
+        }
+        next = ir.next(at);
+    }
+    // What is elsewhere may come later, and does where a loop repeats it.
+    let own = ir.block(op)?;
+    let func = site.flow.func();
+    let elsewhere =
+        |at: Op| ir.block(at) != Some(own) || ir.order_in_block(at) < ir.order_in_block(op);
+    let straight = ir.parent(op) == Some(func) && ir.next_block(own).is_none();
+    Some(straight || !ir.walk_op(func).any(|at| elsewhere(at) && goes_on(at)))
+}
+
+/// Whether what an instruction does depends on what its engine's accumulator holds.
+fn goes_on(ir: &Ir, op: Op) -> bool {
+    if reads_hidden_state(ir, op) {
+        return true;
+    }
+    let view = OpView::new(ir, op);
+    if !writes_hidden_state(ir, op) || view.code() == Some(OpCode::ActivationReduce) {
+        return false;
+    }
+    !matches!(view.word("reduce_cmd"), Some("reset" | "load" | "clear"))
+}
+
 fn all_free_axes(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
     let list = attr(site, args, 0)?;
     let AttrView::Array(list) = site.ir.ctx.attr(list) else {
         return None;
     };
-    let (_, access) = access(site, site.operand(tile(args, 1)?)?)?;
-    let axes = list.iter().map(|axis| site.ir.ctx.attr_int(axis));
-    Some(axes.eq((1..=access.pairs.len() as i64).map(Some)))
+    let axes: Vec<Option<i64>> = list.iter().map(|axis| site.ir.ctx.attr_int(axis)).collect();
+    every(site, args, 1, &mut |_, access| {
+        let wanted = (1..=access.pairs.len() as i64).map(Some);
+        axes.iter().copied().eq(wanted)
+    })
 }
 
 fn at_most(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
-    let (_, access) = access(site, site.operand(tile(args, 0)?)?)?;
     let Some(Arg::Number(text)) = args.get(1) else {
         return None;
     };
-    Some(access.elements() as f64 <= text.parse::<f64>().ok()?)
+    let most: f64 = text.parse().ok()?;
+    every(site, args, 0, &mut |_, access| {
+        access.elements() as f64 <= most
+    })
+}
+
+fn covers(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
+    pairs(site, args, covered)
+}
+
+fn covered(site: &Site<'_>, a: Place, b: Place) -> Option<bool> {
+    if site.ir.operand(a.1).value != site.ir.operand(b.1).value {
+        return Some(false);
+    }
+    if site.same_elements(a, b) {
+        return Some(true);
+    }
+    let ((_, x), (_, y)) = (access(site, a)?, access(site, b)?);
+    if !x.terms.is_empty() || !y.terms.is_empty() {
+        return Some(false);
+    }
+    let (x, y) = (footprint(&x)?, footprint(&y)?);
+    Some(x.is_exact() && x.covers(&y))
 }
 
 fn disjoint(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
-    let a = site.operand(tile(args, 0)?)?;
-    let b = site.operand(tile(args, 1)?)?;
+    pairs(site, args, apart)
+}
+
+fn apart(site: &Site<'_>, a: Place, b: Place) -> Option<bool> {
     let (one, other) = (site.ir.operand(a.1).value, site.ir.operand(b.1).value);
     let ((_, x), (_, y)) = (access(site, a)?, access(site, b)?);
     let alone = |value| {
@@ -258,7 +385,7 @@ fn disjoint(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
 }
 
 fn engine(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
-    let (op, _) = site.operand(tile(args, 0)?)?;
+    let (op, _) = home(site, args, 0)?;
     let engine = OpView::new(site.ir, op).engine()?;
     Some(
         word(args, 1)
@@ -268,13 +395,14 @@ fn engine(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
 }
 
 fn exact_int(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
-    let found = site.operand(tile(args, 0)?)?;
-    let dtype = access(site, found)?.1.dtype;
-    if !dtype.is_integer() {
-        return Some(false);
-    }
-    if dtype.bits() <= 16 {
-        return Some(true);
+    let found = home(site, args, 0)?;
+    let mut bits = 0;
+    let integer = every(site, args, 0, &mut |_, access| {
+        bits = bits.max(access.dtype.bits());
+        access.dtype.is_integer()
+    })?;
+    if !integer || bits <= 16 {
+        return Some(integer);
     }
     let view = OpView::new(site.ir, found.0);
     let all_wide = site.ir.operand_ids(found.0).all(|operand| {
@@ -289,8 +417,14 @@ fn exact_int(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
 }
 
 fn full(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
-    let (mem, access) = access(site, site.operand(tile(args, 0)?)?)?;
-    Some(access.is_whole(&mem))
+    every(site, args, 0, &mut |mem, access| access.is_whole(mem))
+}
+
+fn identity_matrix(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
+    let known = |site: &mut Site<'_>, (op, operand)| {
+        facts::is_identity_matrix(site.ir, site.flow, op, operand).then_some((DType::F32, 0))
+    };
+    values(site, args, known, &mut |_, _| true)
 }
 
 fn internal(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
@@ -313,10 +447,11 @@ fn is_internal(site: &Site<'_>, operand: Operand) -> bool {
 
 fn representable(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
     let (dtype, bits) = number_bits(&site.ir.ctx, attr(site, args, 0)?)?;
-    let to = access(site, site.operand(tile(args, 1)?)?)?.1.dtype;
-    let there = convert(dtype, to, bits)?;
-    let back = convert(to, dtype, there)?;
-    Some(same_value(dtype, back, bits))
+    every(site, args, 1, &mut |_, access| {
+        let there = convert(dtype, access.dtype, bits);
+        let back = there.and_then(|there| convert(access.dtype, dtype, there));
+        back.is_some_and(|back| same_value(dtype, back, bits))
+    })
 }
 
 fn same_access(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
@@ -326,9 +461,10 @@ fn same_access(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
 }
 
 fn same_dtype(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
-    let a = access(site, site.operand(tile(args, 0)?)?)?.1.dtype;
-    let b = access(site, site.operand(tile(args, 1)?)?)?.1.dtype;
-    Some(a == b)
+    let mut first = None;
+    let mut same =
+        |_: &MemType<'_>, access: &Access| *first.get_or_insert(access.dtype) == access.dtype;
+    Some(every(site, args, 0, &mut same)? && every(site, args, 1, &mut same)?)
 }
 
 fn sole_reader(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
@@ -356,13 +492,41 @@ fn space(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
     )
 }
 
+/// The one value of all elements an operand reads.
+fn fill(site: &mut Site<'_>, (op, operand): Place) -> Option<(DType, u64)> {
+    facts::uniform(site.ir, site.flow, op, operand)
+}
+
+/// Whether something holds for what is known of every read of an operand.
+fn values(
+    site: &mut Site<'_>,
+    args: &[Arg],
+    known: fn(&mut Site<'_>, Place) -> Option<(DType, u64)>,
+    holds: &mut dyn FnMut(DType, u64) -> bool,
+) -> Option<bool> {
+    let var = tile(args, 0)?;
+    let form = site.form;
+    let reads = |&(stmt, role): &(usize, usize)| {
+        let role = &form.stmts[stmt].code.def().operands[role];
+        role.reads()
+    };
+    let places: Vec<(usize, usize)> = form.places(var).filter(reads).collect();
+    let mut good = !places.is_empty();
+    for (stmt, role) in places {
+        let found = site.operand_at(stmt, role)?;
+        let (dtype, bits) = known(site, found)?;
+        good &= holds(dtype, bits);
+    }
+    Some(good)
+}
+
 fn uniform(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
-    let (op, operand) = site.operand(tile(args, 0)?)?;
     let Some(Arg::Number(text)) = args.get(1) else {
         return None;
     };
-    let (dtype, bits) = facts::uniform(site.ir, site.flow, op, operand)?;
-    Some(is_number(dtype, bits, text))
+    values(site, args, fill, &mut |dtype, bits| {
+        is_number(dtype, bits, text)
+    })
 }
 
 /// Whether bits are exactly the number a text says.
@@ -381,7 +545,5 @@ pub(crate) fn is_number(dtype: DType, bits: u64, text: &str) -> bool {
 }
 
 fn zero(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
-    let (op, operand) = site.operand(tile(args, 0)?)?;
-    let (_, bits) = facts::uniform(site.ir, site.flow, op, operand)?;
-    Some(bits == 0)
+    values(site, args, fill, &mut |_, bits| bits == 0)
 }

@@ -29,6 +29,11 @@ impl Flow {
         self.memory.get_or_insert_with(|| Memory::new(ir, func))
     }
 
+    /// Lets the next question compute everything anew.
+    pub fn forget(&mut self) {
+        self.memory = None;
+    }
+
     /// The answers, if anybody asked before: what has to be told of changes.
     pub fn known(&mut self) -> Option<&mut Memory> {
         self.memory.as_mut()

@@ -5,13 +5,14 @@
 //! * [`constraints`], [`natives`] – what rules may ask and do by name; [`facts`] – what is known of
 //!   values;
 //! * `automaton`, [`matcher`] – which rules fit an instruction; [`rewriter`] – the one thing that changes
-//!   the program; [`flow`] – its view of memory; [`driver`] – who tries what where;
+//!   the program; `estate` – what instructions that go hand on; [`flow`] – its view of memory; [`driver`] – who tries what where;
 //! * [`library`] – the shipped sets and those of the user; [`verify`](mod@verify) – whether a rule is true.
 
 mod automaton;
 mod check;
 pub mod constraints;
 pub mod driver;
+mod estate;
 pub mod facts;
 pub mod flow;
 pub mod library;

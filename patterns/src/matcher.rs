@@ -71,7 +71,9 @@ pub enum Miss {
     Illegal(usize, usize),
     /// No engine that may run the new instruction.
     Engine(usize),
-    /// Dependences, semaphores or a schedule hang on an instruction that would go.
+    /// The op forbids the new instruction for reasons of its own: number of the action.
+    Own(usize),
+    /// The program orders an instruction that would go by what the new ones cannot take over.
     Ordered,
     /// A computed number does not fit.
     Number,
@@ -121,8 +123,12 @@ impl Miss {
                 format!("`{}` cannot have such an operand `{role}`", def.name)
             }
             Miss::Engine(action) => format!("no engine here runs `{}`", made(action).name),
+            Miss::Own(action) => format!(
+                "`{}` cannot be made of these operands and attributes",
+                made(action).name
+            ),
             Miss::Ordered => {
-                "dependences, semaphores or a schedule hang on what would go".to_owned()
+                "semaphores, an order or a schedule keep what would go in its place".to_owned()
             }
             Miss::Number => "a computed number does not fit".to_owned(),
             Miss::Declined => "the registered rewrite declined".to_owned(),
@@ -137,7 +143,7 @@ impl Miss {
             Miss::Clobbered(_) => Some("clobbered".to_owned()),
             Miss::Early(_) => Some("accessed in between".to_owned()),
             Miss::Flags => Some("not allowed".to_owned()),
-            Miss::Illegal(..) | Miss::Engine(_) => Some("not legal".to_owned()),
+            Miss::Illegal(..) | Miss::Engine(_) | Miss::Own(_) => Some("not legal".to_owned()),
             Miss::Ordered => Some("ordered".to_owned()),
             Miss::Number => Some("number does not fit".to_owned()),
             Miss::Declined => Some("declined".to_owned()),
@@ -222,9 +228,13 @@ impl Site<'_> {
             }
             Cond::Allowed(flag) => self.allowed.get(flag) == Some(true),
             Cond::DType(var, set, _) => {
-                let found = self.operand(*var);
-                let access = found.and_then(|(op, at)| OpView::new(self.ir, op).access(at));
-                access.is_some_and(|(_, access)| set.has(access.dtype))
+                // What one instruction wrote as one dtype another may read as a second.
+                let all = self.operands(*var);
+                !all.is_empty()
+                    && all.iter().all(|&(op, at)| {
+                        let access = OpView::new(self.ir, op).access(at);
+                        access.is_some_and(|(_, access)| set.has(access.dtype))
+                    })
             }
             Cond::Call(constraint, args, _) => (constraint.holds)(self, args).unwrap_or(false),
         }

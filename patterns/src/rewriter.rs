@@ -4,22 +4,29 @@
 //! * everything is made, and found legal, before anything is changed: a match that cannot be
 //!   carried out leaves not a byte different;
 //! * what is known of memory is told of every insertion, change and removal;
-//! * the instruction whose place is taken hands on what it carried: number, dependences, order,
+//! * the instruction whose place is taken hands on what it carried: number, dependences, coordinate,
 //!   waits (to the first new instruction), signals (to the last), location, comments, attributes
-//!   with a prefix.
+//!   with a prefix; the new instructions run on its engine if it waits or signals;
+//! * what goes without an heir in its place hands on its edges and waits as
+//!   [`estate`](crate::estate) says.
 
+use bir_dialect::analysis::sync::Stream;
 use bir_dialect::bir::access::{Access, Target as TermTarget};
 use bir_dialect::bir::attrs::{number, number_bits};
 use bir_dialect::bir::indices::Numbering;
 use bir_dialect::bir::num::{DType, convert, from_f64, print, same_value, to_f64};
 use bir_dialect::bir::ops::{AttrType, Kind, OpCode};
-use bir_dialect::bir::program::{COL_DEPS, COL_ID, COL_ORDER, names, op_name, target_of};
+use bir_dialect::bir::program::{
+    COL_DEPS, COL_ID, COL_ORDER, names, op_name, order_terms, target_of,
+};
 use bir_dialect::bir::space::Engine;
 use bir_dialect::bir::types::MemType;
+use bir_dialect::bir::verify::obeys_own_check;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Annot, Attr, AttrView, Cursor, Dict, Ir, NewOp, NewOperand, Op, Str, Value};
 use smallvec::SmallVec;
 
+use crate::estate::{Estate, is_ordered_between, is_synchronised};
 use crate::flow::Flow;
 use crate::matcher::{Bound, Found, LiteralTypes, Miss, engine_attr, literal, value};
 use crate::rule::{Action, AttrWhat, Form, Stmt, What};
@@ -30,6 +37,8 @@ pub struct Rewriter<'a> {
     pub(crate) ir: &'a mut Ir,
     /// What is known of its memory.
     flow: &'a mut Flow,
+    /// What is handed on when the walk ends.
+    estate: &'a mut Estate,
     /// Instructions made or changed.
     pub(crate) made: Vec<Op>,
     /// Instructions removed.
@@ -51,12 +60,27 @@ struct Draft {
     dict: SmallVec<[(Str, Attr); 6]>,
 }
 
+impl Draft {
+    /// Operands in the order they are stored: loop indices last.
+    fn all_operands(&self) -> SmallVec<[NewOperand; 8]> {
+        let mut operands = self.operands.clone();
+        let role = self.code.def().indices_role() as u8;
+        operands.extend(self.indices.iter().map(|&value| NewOperand {
+            value,
+            role,
+            annot: Annot::UNIT,
+        }));
+        operands
+    }
+}
+
 impl<'a> Rewriter<'a> {
     /// Of a function.
-    pub fn new(ir: &'a mut Ir, flow: &'a mut Flow) -> Rewriter<'a> {
+    pub(crate) fn new(ir: &'a mut Ir, flow: &'a mut Flow, estate: &'a mut Estate) -> Rewriter<'a> {
         Rewriter {
             ir,
             flow,
+            estate,
             made: Vec::new(),
             erased: Vec::new(),
         }
@@ -81,13 +105,22 @@ impl<'a> Rewriter<'a> {
         op
     }
 
-    /// Removes an instruction without results in use.
+    /// Removes an instruction without results in use; what it owes goes to its neighbours.
     pub fn erase(&mut self, op: Op) {
-        if let Some(memory) = self.flow.known() {
-            memory.remove(self.ir, op);
-        }
+        self.retire(op, &[]);
         self.ir.erase(op);
         self.erased.push(op);
+    }
+
+    /// Takes an instruction out of everything but the program itself.
+    fn retire(&mut self, op: Op, heirs: &[Op]) {
+        let left = self.estate.leave(self.ir, op, heirs);
+        if let Some(memory) = self.flow.known() {
+            memory.remove(self.ir, op);
+            if let Some(left) = left {
+                memory.insert(self.ir, left);
+            }
+        }
     }
 
     /// What a match would do. Nothing is changed yet.
@@ -106,18 +139,17 @@ impl<'a> Rewriter<'a> {
         let Some(place) = found.ops[form.at] else {
             return Err(Miss::Op(form.at));
         };
-        for &op in &replaced {
-            // A schedule coordinate is of one instruction; what hangs on the others has no heir.
-            let scheduled = self.ir.words_cell(COL_ORDER, op).is_some();
-            if scheduled || op != place && self.carries_order(op) {
+        for &op in replaced.iter().filter(|&&op| op != place) {
+            if self.is_bound(op, place) {
                 return Err(Miss::Ordered);
             }
         }
-        let mut drafts = SmallVec::new();
+        let mut drafts: SmallVec<[Draft; 2]> = SmallVec::new();
         for (at, action) in form.actions.iter().enumerate() {
             if let Action::Make(stmt) = action {
                 let mut draft = self.draft(at, stmt, form, found)?;
                 self.number_indices(&mut draft);
+                self.check_own(at, &mut draft, stmt, form, place)?;
                 drafts.push(draft);
             }
         }
@@ -127,6 +159,9 @@ impl<'a> Rewriter<'a> {
             && self.is_same(draft, replaced[0])
         {
             return Err(Miss::Unchanged);
+        }
+        if replaced.contains(&place) && !self.takes_coordinate(place, &drafts) {
+            return Err(Miss::Ordered);
         }
         Ok(Plan {
             drafts,
@@ -158,26 +193,42 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// Whether others are ordered by an instruction, or it by others.
-    fn carries_order(&self, op: Op) -> bool {
-        let dict = self.ir.dict(op);
-        self.ir.ctx.dict_get(dict, names::WAIT).is_some()
-            || self.ir.ctx.dict_get(dict, names::SIGNAL).is_some()
-            || self.ir.int_cell(COL_ID, op).is_some()
-            || self.ir.words_cell(COL_DEPS, op).is_some()
+    /// Whether an instruction that goes is kept where it stands by what no heir elsewhere can take over:
+    /// a signal given later says more than was promised, a wait met earlier may never be.
+    fn is_bound(&self, op: Op, place: Op) -> bool {
+        let is_earlier = self.ir.order_in_block(op) < self.ir.order_in_block(place);
+        let has = |name| self.ir.ctx.dict_get(self.ir.dict(op), name).is_some();
+        let target = target_of(self.ir, op);
+        let bound = match is_earlier {
+            true => has(names::SIGNAL),
+            false => {
+                let apart = Stream::of(self.ir, op, target) != Stream::of(self.ir, place, target);
+                has(names::WAIT) || has(names::SIGNAL) && apart
+            }
+        };
+        bound || is_ordered_between(self.ir, op, place)
+    }
+
+    /// Whether the coordinate of a schedule, if there is one, means the same on what is made.
+    fn takes_coordinate(&self, place: Op, drafts: &[Draft]) -> bool {
+        let Some(words) = self.ir.words_cell(COL_ORDER, place) else {
+            return true;
+        };
+        let indices = OpView::new(self.ir, place).indices();
+        match drafts {
+            [] => true,
+            [draft] => {
+                let constant = order_terms(words).iter().all(|term| term.terms.is_empty());
+                constant || indices.eq(draft.indices.iter().copied())
+            }
+            _ => false,
+        }
     }
 
     fn put(&mut self, drafts: &[Draft], place: Op, replaced: &[Op]) {
-        let mut first = None;
-        let mut last = None;
+        let mut made: SmallVec<[Op; 2]> = SmallVec::new();
         for draft in drafts {
-            let mut operands = draft.operands.clone();
-            let role = draft.code.def().indices_role() as u8;
-            operands.extend(draft.indices.iter().map(|&value| NewOperand {
-                value,
-                role,
-                annot: Annot::UNIT,
-            }));
+            let operands = draft.all_operands();
             let dict = self.ir.ctx.dict(&draft.dict);
             let loc = self.ir.loc(place);
             let op = self.insert(
@@ -191,29 +242,27 @@ impl<'a> Rewriter<'a> {
             );
             let span = self.ir.span(place);
             self.ir.set_span(op, span);
-            first.get_or_insert(op);
-            last = Some(op);
+            made.push(op);
         }
-        if let (Some(first), Some(last)) = (first, last)
-            && replaced.contains(&place)
-        {
-            self.hand_on(place, first, last);
+        if replaced.contains(&place) {
+            self.hand_on(place, &made);
         }
         for &op in replaced {
-            match (op == place, first) {
-                (true, Some(first)) => {
-                    if let Some(memory) = self.flow.known() {
-                        memory.remove(self.ir, op);
-                    }
-                    self.ir.replace_op(op, first);
-                    self.erased.push(op);
-                }
-                _ => self.erase(op),
-            }
+            self.retire(op, &made);
+            // The first has the comments of what stood there.
+            match made.first().filter(|_| op == place) {
+                Some(&first) => self.ir.replace_op(op, first),
+                None => self.ir.erase(op),
+            };
+            self.erased.push(op);
         }
     }
 
-    fn hand_on(&mut self, from: Op, first: Op, last: Op) {
+    /// Gives the new instructions what the one had whose place they take.
+    fn hand_on(&mut self, from: Op, made: &[Op]) {
+        let (Some(&first), Some(&last)) = (made.first(), made.last()) else {
+            return;
+        };
         let entries: SmallVec<[(Str, Attr); 8]> =
             self.ir.ctx.dict_entries(self.ir.dict(from)).collect();
         for (name, attr) in entries {
@@ -226,13 +275,21 @@ impl<'a> Rewriter<'a> {
             let dict = self.ir.ctx.dict_with(self.ir.dict(to), name, Some(attr));
             self.ir.set_dict(to, dict);
         }
-        let id = self.ir.int_cell(COL_ID, from);
-        if id.is_some() {
-            self.ir.set_int_cell(COL_ID, last, id);
+        for name in [names::WAIT, names::SIGNAL] {
+            let dict = self.ir.ctx.dict_with(self.ir.dict(from), name, None);
+            self.ir.set_dict(from, dict);
         }
-        let deps = self.ir.words_cell(COL_DEPS, from).map(<[u64]>::to_vec);
-        if deps.is_some() {
-            self.ir.set_words_cell(COL_DEPS, first, deps.as_deref());
+        if made.len() > 1 {
+            // All of them are its heirs.
+            return;
+        }
+        let id = self.ir.int_cell(COL_ID, from);
+        self.ir.set_int_cell(COL_ID, from, None);
+        self.ir.set_int_cell(COL_ID, first, id);
+        for column in [COL_DEPS, COL_ORDER] {
+            let words = self.ir.words_cell(column, from).map(<[u64]>::to_vec);
+            self.ir.set_words_cell(column, from, None);
+            self.ir.set_words_cell(column, first, words.as_deref());
         }
     }
 
@@ -431,6 +488,48 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// What the op asks of its instructions beyond the table: the engine that is only where it is because
+    /// that of the place was is given up first.
+    fn check_own(
+        &mut self,
+        at: usize,
+        draft: &mut Draft,
+        stmt: &Stmt,
+        form: &Form,
+        place: Op,
+    ) -> Result<(), Miss> {
+        if draft.code.def().check.is_none() || self.obeys(draft, place) {
+            return Ok(());
+        }
+        let is_chosen = stmt.attrs.iter().any(|attr| attr.def.name == "engine");
+        let is_bound = !form.stmts[form.at].keep && is_synchronised(self.ir, place);
+        let engine = draft
+            .dict
+            .iter()
+            .position(|entry| entry.0 == names::ENGINE)
+            .filter(|_| !is_chosen && !is_bound);
+        match engine {
+            Some(entry) => {
+                draft.dict.remove(entry);
+                self.obeys(draft, place).then_some(()).ok_or(Miss::Own(at))
+            }
+            None => Err(Miss::Own(at)),
+        }
+    }
+
+    fn obeys(&mut self, draft: &Draft, place: Op) -> bool {
+        let operands = draft.all_operands();
+        let dict = self.ir.ctx.dict(&draft.dict);
+        let op = self.ir.create(NewOp {
+            operands: &operands,
+            dict,
+            ..NewOp::new(op_name(draft.code))
+        });
+        let obeys = obeys_own_check(self.ir, op, target_of(self.ir, place));
+        self.ir.erase(op);
+        obeys
+    }
+
     /// What the op table says of roles taken together.
     fn check_roles(&self, at: usize, draft: &Draft) -> Result<(), Miss> {
         let def = draft.code.def();
@@ -466,7 +565,8 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// The engine: that of the instruction whose place is taken, where it may run the new one.
+    /// The engine: that of the instruction whose place is taken, where it may run the new one; where
+    /// semaphores hang on that, no other.
     fn engine(
         &mut self,
         at: usize,
@@ -474,27 +574,58 @@ impl<'a> Rewriter<'a> {
         form: &Form,
         found: &Found,
     ) -> Result<(), Miss> {
-        if draft.dict.iter().any(|entry| entry.0 == names::ENGINE) {
-            return Ok(());
-        }
         let Some(engines) = draft.code.def().engines else {
             return Ok(());
         };
         let place = found.ops[form.at].ok_or(Miss::Engine(at))?;
-        let legal = engines.on(target_of(self.ir, place));
-        let view = OpView::new(self.ir, place);
-        let named = engine_attr(self.ir, place);
-        let fits = |engine: Option<Engine>| engine.is_some_and(|engine| legal.has(engine));
-        if let Some(named) = named
-            && fits(view.engine_attr())
-        {
-            draft.dict.push((names::ENGINE, named));
+        let target = target_of(self.ir, place);
+        let legal = engines.on(target);
+        let written = draft.dict.iter().find(|entry| entry.0 == names::ENGINE);
+        let mut engine = match written {
+            Some(&(_, attr)) => self.ir.ctx.attr_str(attr).and_then(Engine::from_name),
+            None => {
+                if legal.is_empty() {
+                    return Err(Miss::Engine(at));
+                }
+                let view = OpView::new(self.ir, place);
+                let named = view.engine_attr().filter(|&engine| legal.has(engine));
+                if named.is_some()
+                    && let Some(attr) = engine_attr(self.ir, place)
+                {
+                    draft.dict.push((names::ENGINE, attr));
+                }
+                named
+            }
+        };
+        if form.stmts[form.at].keep || !is_synchronised(self.ir, place) {
             return Ok(());
         }
-        match legal.is_empty() {
-            true => Err(Miss::Engine(at)),
-            false => Ok(()),
+        let (wanted, queue) = match Stream::of(self.ir, place, target) {
+            Some(Stream::Engine(engine)) => (engine, None),
+            Some(Stream::Queue(queue)) => (Engine::Dma, queue),
+            None => return Err(Miss::Ordered),
+        };
+        if engine.is_none() && engines.default_on(target) != wanted && legal.has(wanted) {
+            draft
+                .dict
+                .push((names::ENGINE, self.ir.ctx.string(wanted.name())));
+            engine = Some(wanted);
         }
+        if engine.unwrap_or(engines.default_on(target)) != wanted {
+            return Err(Miss::Ordered);
+        }
+        if let Some(queue) = queue {
+            if draft.code.def().attr("queue").is_none() {
+                return Err(Miss::Ordered);
+            }
+            let (name, queue) = (self.ir.ctx.str("queue"), self.ir.ctx.string_of(queue));
+            match draft.dict.iter().find(|entry| entry.0 == name) {
+                Some(entry) if entry.1 != queue => return Err(Miss::Ordered),
+                Some(_) => {}
+                None => draft.dict.push((name, queue)),
+            }
+        }
+        Ok(())
     }
 
     /// Gives indices the numbers an instruction read from text would have.

@@ -1,7 +1,8 @@
 //! Who tries which rule where, and when it ends.
 //!
 //! * `single_shot` – each rule once, in the order they are written, each over the whole function in
-//!   program order; what a rule makes is not visited by its own walk;
+//!   program order; what a rule makes is not visited by its own walk, and what its rewrites remove
+//!   hands on its edges and waits where the walk ends;
 //! * `greedy` – a worklist to the fixpoint, the best rule that fits first; an instruction made by a
 //!   chain of [`Settings::max_chain`] rewrites, each of what the one before made, ends in an error that
 //!   names the rules that go round in circles.
@@ -9,6 +10,7 @@
 //! Both change nothing where no rule fits. A rule that matches and would leave things as they are is an
 //! error: it would match for ever.
 
+mod checks;
 mod greedy;
 mod single_shot;
 
@@ -18,10 +20,12 @@ use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Ir, Op};
 use bir_dialect::text::diag::{Diagnostic, Part, Place};
 
+use crate::estate::Estate;
 use crate::flow::Flow;
 use crate::matcher::{Miss, find};
 use crate::rewriter::Rewriter;
 use crate::rule::{Driver, Flags, Rule, RuleSet};
+use checks::Checks;
 
 /// Which remarks are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -60,6 +64,8 @@ pub struct Settings {
     pub remarks: Remarks,
     /// Rewrites of what rewrites made, one after the other, before the greedy driver gives up.
     pub max_chain: u32,
+    /// Whether the rewriter's contract is checked after every step.
+    pub expensive_checks: bool,
 }
 
 impl Default for Settings {
@@ -70,6 +76,7 @@ impl Default for Settings {
             options: Vec::new(),
             remarks: Remarks::Off,
             max_chain: 64,
+            expensive_checks: false,
         }
     }
 }
@@ -113,6 +120,8 @@ pub fn apply(
 ) -> Report {
     let mut work = Work {
         flow: Flow::new(func),
+        estate: Estate::default(),
+        checks: settings.expensive_checks.then(|| Checks::new(ir)),
         set,
         settings,
         may,
@@ -131,6 +140,7 @@ pub fn apply(
         Driver::SingleShot => single_shot::run(ir, &mut work),
         Driver::Greedy => greedy::run(ir, &mut work),
     }
+    work.settle(ir);
     work.report
 }
 
@@ -144,6 +154,8 @@ fn is_on(set: &RuleSet, rule: &Rule, settings: &Settings) -> bool {
 /// A run under way.
 struct Work<'a> {
     flow: Flow,
+    estate: Estate,
+    checks: Option<Checks>,
     set: &'a RuleSet,
     settings: &'a Settings,
     may: &'a mut May<'a>,
@@ -202,20 +214,31 @@ impl Work<'_> {
             return Err(Miss::Flags);
         }
         let place = found.ops[form.at].unwrap_or(op);
-        let mut rewriter = Rewriter::new(ir, &mut self.flow);
+        let mut rewriter = Rewriter::new(ir, &mut self.flow, &mut self.estate);
         let plan = match rewriter.plan(form, &found) {
             Err(Miss::Unchanged) => {
                 self.report.counters[number].matched += 1;
                 self.report.error = Some(unchanged(ir, rule, place));
                 return Ok(None);
             }
-            plan => plan?,
+            Err(miss) => {
+                return match self.check_miss(ir, number, place) {
+                    true => Err(miss),
+                    false => Ok(None),
+                };
+            }
+            Ok(plan) => plan,
         };
         if !(self.may)(&|| format!("{} at {}", rule.name, describe(rewriter.ir, place))) {
             self.stopped = true;
             return Ok(None);
         }
-        rewriter.carry_out(&plan, form, &found)?;
+        if let Err(miss) = rewriter.carry_out(&plan, form, &found) {
+            return match self.check_miss(ir, number, place) {
+                true => Err(miss),
+                false => Ok(None),
+            };
+        }
         let (made, erased) = (rewriter.made, rewriter.erased);
         let counter = &mut self.report.counters[number];
         counter.matched += 1;
@@ -224,7 +247,26 @@ impl Work<'_> {
         if self.settings.remarks.passed() {
             self.remark(place, rule, &format!("`{}` fired", rule.name));
         }
+        if let Some(checks) = &mut self.checks {
+            let broken = checks.fired(ir, &mut self.flow, &self.estate, rule, &made);
+            self.report.error = broken.or(self.report.error.take());
+        }
         Ok(Some(Done { made, erased }))
+    }
+
+    /// Whether a rule that did not fire left things as they were, as far as that is checked.
+    fn check_miss(&mut self, ir: &Ir, number: usize, op: Op) -> bool {
+        let rule = &self.set.rules[number];
+        let checks = self.checks.as_ref();
+        let broken = checks.and_then(|checks| checks.missed(ir, rule, op));
+        let is_fine = broken.is_none();
+        self.report.error = broken.or(self.report.error.take());
+        is_fine
+    }
+
+    /// Hands on what instructions that went still owe: where a walk ends.
+    fn settle(&mut self, ir: &mut Ir) {
+        self.estate.settle(ir, &mut self.flow);
     }
 
     fn remark(&mut self, op: Op, rule: &Rule, message: &str) {

@@ -42,6 +42,7 @@ pub(super) fn run(ir: &mut Ir, work: &mut Work<'_>) {
             }
         }
         if changed {
+            work.settle(ir);
             places = self::places(ir, work);
         }
     }

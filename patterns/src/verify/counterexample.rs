@@ -1,11 +1,11 @@
 //! The smallest program that shows a rule to be false.
 
-use bir_dialect::bir::num::{DType, Number, is_nan, to_f64};
+use bir_dialect::bir::num::{DType, Number, is_nan, same_value, to_f64};
 use bir_dialect::bir::space::Target;
 use bir_sim::Tensor;
 use bir_sim::{Inputs, Options, Simulation};
 
-use super::instance::{Assignment, Instance, Shape, program, read};
+use super::instance::{Assignment, Input, Instance, Shape, program, read};
 use super::{Check, Refutation};
 use crate::rule::RuleSet;
 
@@ -14,13 +14,11 @@ pub(super) fn cost(instance: &Instance, given: &Inputs, of: &Tensor, at: usize) 
     instance
         .inputs
         .iter()
-        .filter_map(|input| {
-            Some((
-                input.dtype,
-                given.get(&input.port)?.bits(input.lane(at, of)),
-            ))
+        .filter_map(|input| Some((input, given.get(&input.port)?)))
+        .flat_map(|(input, tensor)| {
+            let lanes = input.lanes(at, of, tensor);
+            lanes.map(|lane| strangeness(input.dtype, tensor.bits(lane)))
         })
-        .map(|(dtype, bits)| strangeness(dtype, bits))
         .sum()
 }
 
@@ -44,7 +42,7 @@ fn strangeness(dtype: DType, bits: u64) -> u64 {
     2 + sign + size * 3 + whole + u64::from(value.to_bits().count_ones())
 }
 
-/// A program of one element on constants, if it shows the difference too; else all of the instance.
+/// A small program on constants, if one shows the difference too; else all of the instance.
 pub(super) fn make(
     check: &Check<'_>,
     assignment: &Assignment,
@@ -53,53 +51,107 @@ pub(super) fn make(
     (want, got): (&(String, Tensor), &(String, Tensor)),
     at: usize,
 ) -> Refutation {
-    let number = |dtype, bits| format!("{} ({dtype})", Number { dtype, bits });
+    let lanes = |input: &Input| {
+        let tensor = given.get(&input.port)?;
+        Some((tensor, input.lanes(at, &want.1, tensor)))
+    };
+    let widest = instance
+        .inputs
+        .iter()
+        .filter_map(|input| Some(lanes(input)?.1.len()));
+    let widest = widest.max().unwrap_or(1);
+    // A row that adds up to a difference mostly has an element that shows it alone.
+    let small = (0..widest).find_map(|nth| {
+        let element = |input: &Input| {
+            let (tensor, lanes) = lanes(input)?;
+            Some(tensor.bits(lanes.start + nth.min(lanes.len() - 1)))
+        };
+        small(check, assignment, instance, &element)
+    });
+    if let Some((summary, text)) = small {
+        let test = with_head(check.set, &text, &summary);
+        return Refutation { summary, test };
+    }
+    let element = |input: &Input| {
+        let (tensor, lanes) = lanes(input)?;
+        (lanes.len() == 1).then(|| tensor.bits(lanes.start))
+    };
+    let dtype = want.1.dtype;
+    let results = (dtype, want.1.bits(at), got.1.bits(at));
+    let summary = summary(instance, &element, results);
+    let test = whole(check.set, instance, &summary);
+    Refutation { summary, test }
+}
+
+/// What an input has in the one place that counts; `None` where that is not one.
+type Element<'a> = dyn Fn(&Input) -> Option<u64> + 'a;
+
+fn number(dtype: DType, bits: u64) -> String {
+    format!("{} ({dtype})", Number { dtype, bits })
+}
+
+fn summary(
+    instance: &Instance,
+    element: &Element<'_>,
+    (dtype, want, got): (DType, u64, u64),
+) -> String {
     let inputs: Vec<String> = instance
         .inputs
         .iter()
         .filter_map(|input| {
-            let bits = given.get(&input.port)?.bits(input.lane(at, &want.1));
+            let bits = element(input)?;
             let name = input.port.trim_end_matches("_in");
             Some(format!("{name} = {}", number(input.dtype, bits)))
         })
         .collect();
-    let dtype = want.1.dtype;
-    let given_text = match inputs.is_empty() {
+    let given = match inputs.is_empty() {
         true => String::new(),
         false => format!("{}: ", inputs.join(", ")),
     };
-    let summary = format!(
-        "{given_text}the left side gives {}, the right side {}",
-        number(dtype, want.1.bits(at)),
-        number(dtype, got.1.bits(at))
-    );
+    format!(
+        "{given}the left side gives {}, the right side {}",
+        number(dtype, want),
+        number(dtype, got)
+    )
+}
+
+/// A program of the fewest elements on constants, if it shows a difference.
+fn small(
+    check: &Check<'_>,
+    assignment: &Assignment,
+    instance: &Instance,
+    element: &Element<'_>,
+) -> Option<(String, String)> {
     let constant = |port: &str| {
         let input = instance.inputs.iter().find(|input| input.port == port)?;
-        Some(given.get(port)?.bits(input.lane(at, &want.1)))
+        element(input)
     };
     let form = &check.set.rules[0].forms[0];
-    let small = [Target::Trn2, Target::Trn3, Target::Trn1]
+    [Target::Trn2, Target::Trn3, Target::Trn1]
         .into_iter()
         .find_map(|target| {
             let shape = Shape {
                 partitions: 1,
-                columns: 1,
+                columns: assignment.least_columns(),
                 target,
             };
             let (text, _) = program(form, assignment, &shape, &constant)?;
             let ir = read(&text)?;
-            let after = check.rewritten(&ir)?;
+            let after = check.rewritten(&ir).ok()?;
             let run = |ir| {
                 let simulation = Simulation::new(ir, Options::default()).ok()?;
                 Some(simulation.run(&Inputs::new(), &mut |_| {}).ok()?.outputs)
             };
-            (run(&ir)? != run(&after)?).then_some(text)
-        });
-    let test = match small {
-        Some(text) => with_head(check.set, &text, &summary),
-        None => whole(check.set, instance, &summary),
-    };
-    Refutation { summary, test }
+            let (left, right) = (run(&ir)?, run(&after)?);
+            let mut pairs = left.iter().zip(&right);
+            let results = pairs.find_map(|((_, want), (_, got))| {
+                let mut differing = (0..want.len())
+                    .filter(|&at| !same_value(want.dtype, want.bits(at), got.bits(at)));
+                let at = differing.next()?;
+                Some((want.dtype, want.bits(at), got.bits(at)))
+            })?;
+            Some((summary(instance, element, results), text))
+        })
 }
 
 /// All of an instance, on random inputs.

@@ -43,7 +43,9 @@ impl Plan {
         }
         if bits <= 16 && !columns {
             return Plan {
-                columns: (1usize << bits).div_ceil(PARTITIONS).max(1),
+                columns: (1usize << bits)
+                    .div_ceil(PARTITIONS)
+                    .max(assignment.least_columns()),
                 batches: 1,
                 exhaustive: true,
                 all_f32: false,

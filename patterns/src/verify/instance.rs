@@ -1,6 +1,7 @@
 //! Programs with the left side of a rule in them.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use bir_dialect::bir::num::{DType, convert, parse as parse_number, print, same_value};
 use bir_dialect::bir::ops::{AttrType, NUMERIC, OpCode};
@@ -8,12 +9,12 @@ use bir_dialect::bir::program::new_ir;
 use bir_dialect::bir::space::{Engine, Target};
 use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
 use bir_dialect::ir::Ir;
-use bir_dialect::text::diag::Diagnostics;
+use bir_dialect::text::diag::{Diagnostics, Severity};
 use bir_dialect::text::{ParseOptions, parse};
 use bir_sim::Tensor;
 
 use crate::check::domain;
-use crate::rule::{Arg, AttrWhat, Cond, Form, Stmt, VarId, VarKind, What};
+use crate::rule::{Action, Arg, AttrWhat, Cond, Form, Stmt, VarId, VarKind, What};
 
 /// Partitions of every tile.
 pub(super) const PARTITIONS: usize = 128;
@@ -31,10 +32,24 @@ pub(super) enum Choice {
     Absent,
 }
 
+/// What is out of the ordinary in an instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Twist {
+    /// Nothing: every variable is a tile of its own, accessed whole.
+    None,
+    /// What the first variable is written to is where the second is read from.
+    InPlace(VarId, VarId),
+    /// An instruction accesses the first half of its tiles.
+    Half(usize),
+    /// Somebody around goes on with the accumulator of the activation engine.
+    Accumulator,
+}
+
 /// One way to build an instance: per variable, and per instruction its engine.
 #[derive(Clone, Debug)]
 pub(super) struct Assignment {
     pub vars: Vec<Choice>,
+    pub twist: Twist,
     engines: Vec<Option<Engine>>,
     /// Per choice of words in the form, in order, which is taken.
     words: Vec<usize>,
@@ -73,6 +88,16 @@ const LITERALS: &[&str] = &[
     "2.0", "0.0", "-0.0", "1.0", "-1.0", "0.5", "3.0", "inf", "nan", "1.0e30", "1.0e-40", "255",
 ];
 
+impl Assignment {
+    /// Columns of the smallest tiles that show what is out of the ordinary.
+    pub(super) fn least_columns(&self) -> usize {
+        match self.twist {
+            Twist::Half(_) => 2,
+            _ => 1,
+        }
+    }
+}
+
 impl<'a> Space<'a> {
     pub(super) fn new(form: &'a Form, limit: usize) -> Space<'a> {
         let vars = (0..form.vars.len()).map(|var| choices(form, var)).collect();
@@ -107,19 +132,81 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// The ways, those of all first choices first.
+    /// The ways, the ordinary ones first, and of these those of all first choices.
     pub(super) fn assignments(&self) -> impl Iterator<Item = Assignment> + '_ {
+        let twisted = self
+            .twists()
+            .into_iter()
+            .flat_map(|twist| self.ways(self.limit.div_ceil(4), twist));
+        self.ways(self.limit, Twist::None).chain(twisted)
+    }
+
+    /// What may be out of the ordinary.
+    fn twists(&self) -> Vec<Twist> {
+        let form = self.form;
+        let mut twists = Vec::new();
+        let tiles = |var: &VarId| form.vars[*var].kind == VarKind::Tile;
+        let (written, read): (Vec<VarId>, Vec<VarId>) = (0..form.vars.len())
+            .filter(tiles)
+            .partition(|&var| form.writer(var).is_some());
+        for &one in written.iter().filter(|&&var| !needs(form, var)) {
+            twists.extend(read.iter().map(|&other| Twist::InPlace(one, other)));
+        }
+        if form.stmts.len() > 1 {
+            twists.extend((0..form.stmts.len()).map(Twist::Half));
+        }
+        let accumulates = |action: &Action| match action {
+            Action::Make(stmt) => matches!(
+                stmt.code,
+                OpCode::Activation | OpCode::ActivationReduce | OpCode::ReadActivationAccumulator
+            ),
+            Action::Call(..) => false,
+        };
+        if form.actions.iter().any(accumulates) {
+            twists.push(Twist::Accumulator);
+        }
+        twists
+    }
+
+    /// Variables whose tiles have the dtype of others: pairs of the other, and the one.
+    fn ties(&self, twist: Twist) -> Vec<(VarId, VarId)> {
+        let mut ties: Vec<(VarId, VarId)> = Vec::new();
+        if let Twist::InPlace(written, read) = twist {
+            ties.push((written, read));
+        }
+        for cond in &self.form.conds {
+            if let Cond::Call(constraint, args, _) = cond
+                && constraint.name == "same_dtype"
+                && let [Arg::Tile(a), Arg::Tile(b)] = args[..]
+            {
+                let is_tied = |var| ties.iter().any(|tie| tie.1 == var);
+                match (is_tied(a), is_tied(b)) {
+                    (_, false) if a != b => ties.push((a, b)),
+                    (false, true) if a != b => ties.push((b, a)),
+                    _ => {}
+                }
+            }
+        }
+        ties
+    }
+
+    fn ways(&self, limit: usize, twist: Twist) -> impl Iterator<Item = Assignment> + '_ {
+        let ties = self.ties(twist);
+        let tied = |var: usize| ties.iter().any(|tie| tie.1 == var);
+        let counts: Vec<usize> = (0..self.vars.len())
+            .map(|var| if tied(var) { 1 } else { self.vars[var].len() })
+            .collect();
         let radices: Vec<usize> = self
             .words
             .iter()
             .copied()
             .chain(self.engines.iter().map(Vec::len))
-            .chain(self.vars.iter().map(Vec::len))
+            .chain(counts)
             .collect();
         let total = radices
             .iter()
             .fold(1u64, |total, &radix| total.saturating_mul(radix as u64));
-        let count = total.min(self.limit as u64);
+        let count = total.min(limit as u64);
         // An odd stride far from the radices visits every choice of every variable.
         let stride = match total > count {
             true => (total / count.max(1)) | 1,
@@ -142,14 +229,25 @@ impl<'a> Space<'a> {
                 .iter()
                 .map(|list| list[digits.next().unwrap_or(0)])
                 .collect();
-            let vars = self
+            let mut vars: Vec<Choice> = self
                 .vars
                 .iter()
                 .map(|list| list[digits.next().unwrap_or(0)].clone())
                 .collect();
+            // A chain of ties is as long as there are ties.
+            for &(of, var) in ties.iter().flat_map(|_| &ties) {
+                let column = self.vars[var].iter().find_map(|choice| match choice {
+                    Choice::Tile(_, column) => Some(*column),
+                    _ => None,
+                });
+                if let (Choice::Tile(dtype, _), Some(column)) = (&vars[of], column) {
+                    vars[var] = Choice::Tile(*dtype, column);
+                }
+            }
             debug_assert_eq!(self.form.vars.len(), self.vars.len());
             Assignment {
                 vars,
+                twist,
                 engines,
                 words,
             }
@@ -178,11 +276,16 @@ fn choices(form: &Form, var: VarId) -> Vec<Choice> {
                 let def = form.stmts[stmt].code.def();
                 (def, &def.operands[role])
             };
+            let is_scalar = places.iter().all(|place| role(place).1.takes_literal());
             let column = places.iter().any(|place| {
                 let (def, role) = role(place);
-                def.per_partition.contains(&role.name) || role.takes_literal()
+                let rows = matches!(
+                    form.stmts[place.0].code,
+                    OpCode::TensorReduce | OpCode::ReadActivationAccumulator
+                );
+                def.per_partition.contains(&role.name) || rows && role.name == "dst"
             });
-            if places.iter().all(|place| role(place).1.takes_literal()) {
+            if is_scalar {
                 list.extend(LITERALS.iter().map(|text| Choice::Text((*text).to_owned())));
             }
             let legal = domain(form, var).0;
@@ -191,6 +294,10 @@ fn choices(form: &Form, var: VarId) -> Vec<Choice> {
                 .filter(|&&dtype| legal.has(dtype) && NUMERIC.has(dtype))
             {
                 list.push(Choice::Tile(dtype, column));
+                // Where a number may stand may also be one for every partition.
+                if is_scalar && !column {
+                    list.push(Choice::Tile(dtype, true));
+                }
             }
             let optional = form.stmts.iter().flat_map(|stmt| &stmt.operands);
             if optional
@@ -251,11 +358,16 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// The element that belongs to an element of a result.
-    pub(super) fn lane(&self, at: usize, of: &Tensor) -> usize {
-        match self.column {
-            true => at / (of.len() / PARTITIONS).max(1),
-            false => at,
+    /// The elements that belong to an element of a result: one, or the row it was made of.
+    pub(super) fn lanes(&self, at: usize, of: &Tensor, given: &Tensor) -> Range<usize> {
+        let (own, other) = (given.len() / PARTITIONS, of.len() / PARTITIONS);
+        if self.column {
+            let row = at / other.max(1);
+            return row..row + 1;
+        }
+        match own > other {
+            true => own * at..own * (at + 1),
+            false => at..at + 1,
         }
     }
 }
@@ -307,27 +419,25 @@ pub(super) fn program(
         let Choice::Tile(dtype, column) = assignment.vars[var] else {
             continue;
         };
-        let name = name(form, var);
+        let name = place(form, assignment, var);
         let columns = if column { 1 } else { shape.columns };
         let dims = format!("{}x{columns}x{dtype}", shape.partitions);
-        let _ = writeln!(allocs, "    %{name} = alloc sbuf<{dims}>");
+        let in_place = matches!(assignment.twist, Twist::InPlace(_, read) if read == var);
+        if !in_place {
+            let _ = writeln!(allocs, "    %{name} = alloc sbuf<{dims}>");
+        }
         let written = form.writer(var);
-        // What the first instruction that has it reads.
-        let needs = form
-            .places(var)
-            .next()
-            .is_some_and(|(stmt, role)| form.stmts[stmt].code.def().operands[role].reads())
-            || written.is_some_and(|(stmt, _)| {
-                form.places(var).any(|place| {
-                    place.0 == stmt && form.stmts[stmt].code.def().operands[place.1].reads()
-                })
-            });
+        let needs = needs(form, var);
+        if !needs && matches!(assignment.twist, Twist::Half(_)) {
+            // The other half is seen too.
+            let _ = writeln!(before, "    memset %{name} <- {}", literal(dtype, "0.0")?);
+        }
         match uniform(form, var) {
             Some(number) if needs => {
                 let _ = writeln!(before, "    memset %{name} <- {}", literal(dtype, number)?);
             }
             _ if needs => {
-                let port = format!("{name}_in");
+                let port = format!("{}_in", self::name(form, var));
                 let kind = match constant(&port) {
                     Some(bits) => {
                         let bytes = &bits.to_le_bytes()[..dtype.size_bytes() as usize];
@@ -356,14 +466,60 @@ pub(super) fn program(
     }
     for number in 0..form.stmts.len() {
         body.push_str("    ");
-        statement(&mut body, form, number, assignment)?;
+        statement(&mut body, form, number, assignment, shape)?;
         body.push('\n');
+    }
+    if assignment.twist == Twist::Accumulator {
+        let rows = shape.partitions;
+        for name in ["around_a", "around_b", "around_c"] {
+            let _ = writeln!(allocs, "    %{name} = alloc sbuf<{rows}x1xf32>");
+        }
+        let _ = writeln!(
+            allocs,
+            "    %around_out = alloc dram<{rows}x1xf32> {{kind = output}}"
+        );
+        before.push_str(
+            "    memset %around_a <- 3.0\n    activation copy %around_b, reduce add reset %around_c <- %around_a\n",
+        );
+        behind.push_str(
+            "    read_activation_accumulator %around_c\n    save %around_out <- %around_c\n",
+        );
     }
     let text = format!(
         "bir.module @rule {{target = \"{}\"}} {{\n  bir.func @main {{\n{allocs}{before}{body}{behind}  }}\n}}\n",
         shape.target
     );
     Some((text, inputs))
+}
+
+/// Whether a variable holds something before: the first instruction that has it reads it.
+fn needs(form: &Form, var: VarId) -> bool {
+    let reads = |(stmt, role): (usize, usize)| form.stmts[stmt].code.def().operands[role].reads();
+    form.places(var).next().is_some_and(reads)
+        || form.writer(var).is_some_and(|(stmt, _)| {
+            form.places(var)
+                .any(|place| place.0 == stmt && reads(place))
+        })
+}
+
+/// The location of a variable.
+fn place(form: &Form, assignment: &Assignment, var: VarId) -> String {
+    match assignment.twist {
+        Twist::InPlace(written, read) if read == var => name(form, written),
+        _ => name(form, var),
+    }
+}
+
+/// The first error of a program, at the level that looks at everything.
+pub(super) fn broken(ir: &Ir) -> Option<String> {
+    let mut diags = Diagnostics::new();
+    let options = VerifyOptions {
+        level: Level::Full,
+        ..VerifyOptions::default()
+    };
+    verify(ir, options, &mut diags);
+    let mut errors = diags.iter().filter(|one| one.severity == Severity::Error);
+    errors.next().map(|one| one.message.clone())
 }
 
 /// Reads a program that verifies.
@@ -377,15 +533,7 @@ pub(super) fn read(text: &str) -> Option<Ir> {
         ParseOptions::default(),
         &mut diags,
     );
-    if diags.has_errors() {
-        return None;
-    }
-    let options = VerifyOptions {
-        level: Level::Full,
-        ..VerifyOptions::default()
-    };
-    verify(&ir, options, &mut diags);
-    (!diags.has_errors()).then_some(ir)
+    (!diags.has_errors() && broken(&ir).is_none()).then_some(ir)
 }
 
 /// A name that text allows.
@@ -435,7 +583,14 @@ fn literal(dtype: DType, text: &str) -> Option<String> {
 }
 
 /// An instruction in custom form.
-fn statement(out: &mut String, form: &Form, number: usize, assignment: &Assignment) -> Option<()> {
+fn statement(
+    out: &mut String,
+    form: &Form,
+    number: usize,
+    assignment: &Assignment,
+    shape: &Shape,
+) -> Option<()> {
+    let half = (assignment.twist == Twist::Half(number)).then_some(shape.columns / 2);
     let stmt: &Stmt = &form.stmts[number];
     let engine = assignment.engines[number];
     let def = stmt.code.def();
@@ -479,7 +634,13 @@ fn statement(out: &mut String, form: &Form, number: usize, assignment: &Assignme
             }
             let text = match &operand.what {
                 What::Tile(var) | What::Literal(var) => match &assignment.vars[*var] {
-                    Choice::Tile(..) => format!("%{}", name(form, *var)),
+                    Choice::Tile(_, column) => {
+                        let name = place(form, assignment, *var);
+                        match half.filter(|_| !column) {
+                            Some(half) => format!("%{name}[:, 0:{half}]"),
+                            None => format!("%{name}"),
+                        }
+                    }
                     Choice::Text(text) => {
                         // Bit operations and exact arithmetic have integer literals.
                         let integer = matches!(stmt.code, OpCode::TensorScalarAddr)

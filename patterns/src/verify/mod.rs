@@ -9,14 +9,17 @@
 //!   combination of bits where the inputs have 16 bits together, boundary values with one another and
 //!   random ones otherwise; `counterexample` – the smallest program that shows a difference.
 //!
-//! Not built: accesses other than whole tiles, loops, several generations at once (an instance runs on
+//! Every variable is a tile of its own, accessed whole; some instances have a result in the place of a
+//! source, an instruction that accesses halves, or somebody around who uses the accumulator.
+//!
+//! Not built: other accesses, loops, several generations at once (an instance runs on
 //! the first of trn2, trn3, trn1 that has its instructions), operands in registers.
 
 mod counterexample;
 mod inputs;
 mod instance;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bir_dialect::bir::num::{DType, is_nan, same_value, to_f64};
 use bir_dialect::bir::ops::OpCode;
@@ -65,12 +68,14 @@ pub struct Verdict {
     pub refuted: Option<Refutation>,
     /// Forms, by number, that fired on no instance.
     pub idle: Vec<usize>,
+    /// Per condition, on how many instances it was the one that said no.
+    pub vetoes: BTreeMap<String, u64>,
 }
 
 impl Verdict {
     /// Whether the rule is true as far as was looked, and was looked at.
     pub fn holds(&self) -> bool {
-        self.refuted.is_none() && self.fired > 0
+        self.refuted.is_none() && self.values > 0
     }
 }
 
@@ -159,14 +164,27 @@ impl Check<'_> {
         let space = Space::new(form, self.effort.instances);
         for assignment in space.assignments() {
             // Whether it fires is the same for every size; small ones are made fast.
-            let Some(small) = Instance::build(form, &assignment, 1) else {
+            let least = assignment.least_columns();
+            let Some(small) = Instance::build(form, &assignment, least) else {
                 continue;
             };
             verdict.built += 1;
-            if self.rewritten(&small.ir).is_none() {
-                continue;
-            }
+            let after = match self.rewritten(&small.ir) {
+                Ok(after) => after,
+                Err(vetoes) => {
+                    for (veto, count) in vetoes {
+                        *verdict.vetoes.entry(veto).or_default() += count;
+                    }
+                    continue;
+                }
+            };
             verdict.fired += 1;
+            if let Some(error) = instance::broken(&after) {
+                let summary = format!("the right side is no program: {error}");
+                let test = counterexample::whole(self.set, &small, &summary);
+                verdict.refuted = Some(Refutation { summary, test });
+                return;
+            }
             if let Err(refutation) = self.compare(&assignment, verdict) {
                 verdict.refuted = Some(*refutation);
                 return;
@@ -174,16 +192,25 @@ impl Check<'_> {
         }
     }
 
-    /// The program with the rule applied; `None` where it does not fire.
-    fn rewritten(&self, ir: &Ir) -> Option<Ir> {
+    /// The program with the rule applied, or what said no.
+    fn rewritten(&self, ir: &Ir) -> Result<Ir, BTreeMap<String, u64>> {
         let mut after = ir.clone();
-        let func = function(&after)?;
+        let Some(func) = function(&after) else {
+            return Err(BTreeMap::new());
+        };
         let settings = Settings {
             allowed: self.allowed,
             ..Settings::default()
         };
         let report = apply(&mut after, func, self.set, &settings, &mut |_| true);
-        (report.applied > 0).then_some(after)
+        match report.applied {
+            0 => Err(report
+                .counters
+                .into_iter()
+                .flat_map(|counter| counter.vetoes)
+                .collect()),
+            _ => Ok(after),
+        }
     }
 
     fn compare(
@@ -196,7 +223,7 @@ impl Check<'_> {
         let Some(instance) = Instance::build(form, assignment, plan.columns) else {
             return Ok(());
         };
-        let Some(after) = self.rewritten(&instance.ir) else {
+        let Ok(after) = self.rewritten(&instance.ir) else {
             return Ok(());
         };
         let options = Options::default();
@@ -276,11 +303,10 @@ impl Check<'_> {
         let sources: Vec<(DType, u64)> = instance
             .inputs
             .iter()
-            .filter_map(|input| {
-                Some((
-                    input.dtype,
-                    given.get(&input.port)?.bits(input.lane(at, want)),
-                ))
+            .filter_map(|input| Some((input, given.get(&input.port)?)))
+            .flat_map(|(input, tensor)| {
+                let lanes = input.lanes(at, want, tensor);
+                lanes.map(|lane| (input.dtype, tensor.bits(lane)))
             })
             .chain([(dtype, a), (dtype, b)])
             .collect();

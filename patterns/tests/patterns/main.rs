@@ -5,7 +5,10 @@
 mod apply;
 mod check;
 mod common;
+mod constraints;
+mod differential;
 mod fuzz_check;
+mod handover;
 mod readme;
 mod text;
 mod verify;

@@ -131,7 +131,7 @@ fn patterns_are_checked_with_their_conditions() {
             }}"
         ))
     };
-    assert!(steps(", f32(%t)").holds());
+    assert!(steps(", f32(%t)").holds(), "{:?}", steps(", f32(%t)"));
     // Without the condition the first result is rounded on one side only.
     let refutation = steps("").refuted.unwrap();
     assert!(
@@ -148,4 +148,85 @@ fn a_rule_that_never_fires_is_not_true() {
     );
     assert!(!verdict.holds());
     assert_eq!((verdict.fired, &verdict.idle[..]), (0, &[0][..]));
+}
+
+const SPLIT_SELECT: &str = "pattern r {
+  match { select %d <- %m, %t, $c; }
+  where { CONDITIONS }
+  rewrite {
+    memset %d <- $c;
+    copy_predicated %d <- %m, %t;
+  }
+}";
+
+#[test]
+fn a_select_in_two_steps_needs_all_its_conditions() {
+    let split = |conditions: &str| verdict(&SPLIT_SELECT.replace("CONDITIONS", conditions));
+    let all = [
+        "disjoint(%d, %m)",
+        "disjoint(%d, %t)",
+        "same_dtype(%d, %t)",
+        "representable($c, %d)",
+    ];
+    let whole = split(&all.join(", "));
+    assert!(whole.holds(), "{whole:?}");
+    // Without one of the first two, what is read is overwritten first.
+    for left_out in 0..2 {
+        let mut some = all.to_vec();
+        some.remove(left_out);
+        let summary = split(&some.join(", ")).refuted.map(|one| one.summary);
+        assert!(
+            summary
+                .as_ref()
+                .is_some_and(|text| text.contains("the left side gives")),
+            "without {}: {summary:?}",
+            all[left_out]
+        );
+    }
+    // A copy of another dtype is no instruction, and a literal is never rounded: neither is ever made,
+    // whatever the conditions say.
+    assert!(split(&all[..2].join(", ")).holds());
+}
+
+const ACT_ACC: &str = "pattern r {
+  match {
+    activation $f %act <- %x;
+    tensor_reduce add %r <- %act {axes = $axes};
+  }
+  where { CONDITIONS }
+  rewrite at %act {
+    activation $f %act <- %x {reduce = add, reduce_cmd = reset};
+    read_activation_accumulator %r;
+  }
+}";
+
+#[test]
+fn a_sum_in_the_accumulator_needs_all_its_conditions() {
+    let fuse = |conditions: &str| verdict(&ACT_ACC.replace("CONDITIONS", conditions));
+    let all = [
+        "same_access(%act)",
+        "f32(%act)",
+        "accumulator_free(%act)",
+        "all_free_axes($axes, %act)",
+    ];
+    let whole = fuse(&all.join(", "));
+    assert!(whole.holds(), "{whole:?}");
+    // Half a row is summed; the sum is of rounded results; somebody else's sum is lost.
+    for left_out in 0..3 {
+        let mut some = all.to_vec();
+        some.remove(left_out);
+        let refutation = fuse(&some.join(", ")).refuted;
+        let refutation =
+            refutation.unwrap_or_else(|| panic!("without {} it is false", all[left_out]));
+        assert!(
+            refutation.summary.contains("the left side gives"),
+            "{}",
+            refutation.summary
+        );
+        assert!(
+            refutation.test.contains("activation "),
+            "{}",
+            refutation.test
+        );
+    }
 }

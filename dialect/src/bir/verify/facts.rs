@@ -82,7 +82,7 @@ impl Facts {
         )
     }
 
-    fn of(mem: &MemType<'_>, access: &Access) -> Facts {
+    pub(super) fn of(mem: &MemType<'_>, access: &Access) -> Facts {
         let window = access.window;
         let (low, high) = access.offset_range();
         let mut facts = Facts {

@@ -99,6 +99,38 @@ pub fn verify(ir: &Ir, options: VerifyOptions, diags: &mut Diagnostics) {
     }
 }
 
+/// Whether the constraints an op has of its own hold for an instruction, which need not stand anywhere
+/// yet; what the table says of every op is not asked. For rewrites, which make one at a time.
+pub fn obeys_own_check(ir: &Ir, op: Op, target: Target) -> bool {
+    let view = OpView::new(ir, op);
+    let Some(def) = view.def() else { return false };
+    let Some(check) = def.check else { return true };
+    let facts: Vec<Option<Facts>> = ir
+        .operands(op)
+        .iter()
+        .map(|operand| {
+            let mem = MemType::get(&ir.ctx, ir.value_type(operand.value))?;
+            let access = Access::resolve(&ir.ctx, &mem, operand.annot);
+            Some(Facts::of(&mem, &access))
+        })
+        .collect();
+    let engines = def.engines;
+    let mut diags = Diagnostics::new();
+    check(&mut OpContext {
+        ir,
+        op,
+        def,
+        target,
+        engine: engines.and_then(|engines| {
+            let named = view.engine_attr();
+            named.or_else(|| Some(engines.default_on(target)))
+        }),
+        facts: &facts,
+        diags: &mut diags,
+    });
+    !diags.has_errors()
+}
+
 /// Constraints of one op, beyond what its table entry says by itself.
 pub type OpCheck = fn(&mut OpContext<'_>);
 
