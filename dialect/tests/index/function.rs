@@ -90,6 +90,39 @@ fn every_undefined_read_names_what_is_missing() {
 }
 
 #[test]
+fn an_access_by_a_register_is_not_undefined_where_the_location_ends() {
+    // Every fourth of 17 elements: five times four would be 20, three of which nobody can write.
+    let body = "
+        %n = alloc dram<1x1xi32> {kind = input}
+        %a = alloc sbuf<1x17xi32>
+        %b = alloc sbuf<1x2xi32>
+        %p = alloc psum<1x2xf32>
+        %r = register_load <- %n
+        memset %a <- 0
+        memset %b <- 0
+        tensor_copy_dynamic_dst %a[:, 0:2] <- %b, offset %r
+        tensor_copy_dynamic_src %b <- %a[:, 0:2], offset %r
+        tensor_copy %p <- %a[p 0:1, off 0, 4 x 2, 1 x 1]
+        memset %a[:, 2:5:2] <- 1";
+    let (ir, index) = index(body);
+    let reads = (0u32..)
+        .zip(index.touches())
+        .filter(|(_, touch)| touch.dynamic && touch.effect.is_read());
+    let mut count = 0;
+    for (at, touch) in reads {
+        let (writers, origin) = index.reaching(at);
+        assert!(
+            !origin.undefined && !origin.outside,
+            "{}",
+            ir.name_text(touch.op)
+        );
+        assert!(!writers.is_empty());
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}
+
+#[test]
 fn reinterpreted_and_aliased_bytes_are_the_same_bytes() {
     let body = "
         %a = alloc sbuf<64x8xf32>

@@ -87,8 +87,6 @@ fn case<P: Pass + 'static>(seed: u64, make: impl Fn() -> P, counters: &Counters)
         seed,
         instructions: 120,
         max_elements: 16,
-        // The checker takes what a register places in a loop for another definition than before.
-        without_ops: vec![OpCode::TensorCopyDynamicDst],
         ..Config::default()
     };
     let mut ir = generate(&config).ir;

@@ -106,9 +106,6 @@ fn legal_orders_keep_the_outputs() {
         config.without.insert(Feature::Order);
         // Who lives where and when is the program's order, which no edge says.
         config.without.insert(Feature::SlotReuse);
-        // Loops on a register: schedules made from the edges alone are not all legal there.
-        config.without.insert(Feature::While);
-        config.without.insert(Feature::RegisterLoop);
         let mut ir = generate(&config).ir;
         let mut random = Random::new(seed, "orders");
         for func in Anchor::Func.ops(&ir) {

@@ -154,6 +154,10 @@ impl Atoms {
             // footprint has a byte that is not one of the storage's.
             let padded = end.saturating_mul(line.unit) != whole.size();
             let limit = (RANGE_LIMIT / footprints.len()).max(4096).max(1 << 16);
+            let own = match padded {
+                true => line.own_ranges(whole),
+                false => Vec::new(),
+            };
             for print in prints() {
                 let from = self.raw.len();
                 let mut exact = print.is_exact();
@@ -170,7 +174,12 @@ impl Atoms {
                     exact &= fits;
                     if !exact {
                         self.raw.truncate(from);
-                        self.raw.push(line.hull(print, whole));
+                        let hull = line.hull(print, whole);
+                        match own.is_empty() {
+                            true => self.raw.push(hull),
+                            // Nobody writes what is not there: an upper bound leaves it out, too.
+                            false => clip(&own, hull, &mut self.raw),
+                        }
                     }
                     tidy(&mut self.raw, from);
                     // One range each is always there.
@@ -317,8 +326,15 @@ fn dedup_tail(list: &mut Vec<i64>, from: usize) {
     list.truncate(kept + 1);
 }
 
+/// Adds what ascending ranges have in common with another.
+fn clip(ranges: &[(i64, i64)], other: (i64, i64), out: &mut Vec<(i64, i64)>) {
+    let from = ranges.partition_point(|range| range.1 <= other.0);
+    let within = ranges[from..].iter().take_while(|range| range.0 < other.1);
+    out.extend(within.map(|range| (range.0.max(other.0), range.1.min(other.1))));
+}
+
 /// Sorts and merges the ranges from `from` on.
-fn tidy(raw: &mut Vec<(i64, i64)>, from: usize) {
+pub(super) fn tidy(raw: &mut Vec<(i64, i64)>, from: usize) {
     if raw.len() - from < 2 {
         return;
     }

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::super::access::{Footprint, Progression, StrideSet};
-use super::atoms::Gap;
+use super::atoms::{Gap, tidy};
 
 /// Byte digits besides the partition.
 const MAX_DIGITS: usize = 4;
@@ -313,6 +313,20 @@ impl Line {
             }
         }
         true
+    }
+
+    /// The bytes the storage has, without the padding, as ascending ranges; none where that would
+    /// be too many.
+    pub(super) fn own_ranges(&self, whole: &Footprint) -> Vec<(i64, i64)> {
+        const MOST: usize = 1 << 12;
+        let (mut boxes, mut ranges) = (Vec::new(), Vec::new());
+        if !self.boxes_of(whole, whole, &mut boxes, MOST)
+            || !self.ranges_of(&boxes, &mut ranges, MOST)
+        {
+            return Vec::new();
+        }
+        tidy(&mut ranges, 0);
+        ranges
     }
 
     /// A range around a footprint.
