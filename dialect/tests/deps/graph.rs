@@ -433,6 +433,42 @@ fn registers_are_flow() {
     assert_eq!(found, [(Flow, 0, 1), (Flow, 1, 2)]);
 }
 
+#[test]
+fn registers_written_again_order_like_memory() {
+    // The copy of the register sees what the loop counted down, and is made before the next value.
+    let body = "
+        %y = alloc dram<1x1xi32>
+        %r = register_move <- 3
+        while %r {
+          nop
+          register_alu subtract %r <- %r, 1
+        }
+        %q = register_move <- %r
+        register_move %r <- 5
+        register_store %y <- %q";
+    assert_eq!(
+        edges(body),
+        [
+            (Flow, 0, 2),
+            (Flow, 0, 3),
+            (Flow, 2, 3),
+            (Flow, 3, 5),
+            (Anti, 3, 4),
+            (Output, 0, 2),
+            (Output, 0, 4),
+            (Output, 2, 4),
+        ]
+    );
+    let body = "
+        %r = register_move <- 3
+        loop %i = 0 to 8 {
+          register_alu subtract %r <- %r, 1
+        }";
+    let one = Distance::Exactly(1);
+    let all = [Flow, Anti, Output].map(|kind| (kind, 0, 0, one));
+    assert_eq!(distances(body), all);
+}
+
 fn ordered(body: &str) -> Vec<(u32, u32)> {
     let (ir, func) = function(body);
     let graph = Graph::build(&ir, func, Kinds::of(&[Ordered]));

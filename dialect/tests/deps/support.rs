@@ -118,9 +118,11 @@ const PLACES: &[Place] = &[
         row: 256,
     },
 ];
-const MAP: usize = 1024 + 16 * 256;
+/// Behind the bytes, one place per register.
+const MAP: usize = 1024 + 16 * 256 + REGISTERS;
+const REGISTERS: usize = 3;
 
-/// An access: the location, and the bytes at index values.
+/// An access: the location, or a register behind the last of them, and the bytes at index values.
 #[derive(Clone)]
 struct Access {
     place: usize,
@@ -134,8 +136,22 @@ struct Access {
 }
 
 impl Access {
+    fn register(number: usize) -> Access {
+        Access {
+            place: PLACES.len() + number,
+            text: format!("%r{number}"),
+            window: (0, 0),
+            size: 0,
+            offset: 0,
+            pairs: vec![],
+            moves: vec![],
+        }
+    }
+
     fn bytes(&self, indices: &[i64]) -> Vec<usize> {
-        let place = &PLACES[self.place];
+        let Some(place) = PLACES.get(self.place) else {
+            return vec![MAP - REGISTERS + self.place - PLACES.len()];
+        };
         let (mut first, mut offset) = (self.window.0, self.offset);
         for (by, index) in self.moves.iter().zip(indices) {
             first += by.0 * index;
@@ -268,6 +284,29 @@ fn random_access(rng: &mut Rng, loops: &[i64], alike: Option<(i64, i64)>) -> Acc
     }
 }
 
+/// An instruction that writes a register that is there.
+fn random_register(rng: &mut Rng) -> (Instruction, String) {
+    let mut register = || Access::register(rng.below(REGISTERS as u64) as usize);
+    let (a, b, c) = (register(), register(), register());
+    let (reads, text) = match rng.below(3) {
+        0 => (vec![], format!("register_move {} <- 1", a.text)),
+        1 => {
+            let text = format!("register_move {} <- {}", a.text, b.text);
+            (vec![b], text)
+        }
+        _ => {
+            let text = format!("register_alu add {} <- {}, {}", a.text, b.text, c.text);
+            (vec![b, c], text)
+        }
+    };
+    let instruction = Instruction {
+        reads,
+        writes: vec![a],
+        must: true,
+    };
+    (instruction, text)
+}
+
 fn random_instruction(
     rng: &mut Rng,
     loops: &[i64],
@@ -342,7 +381,18 @@ pub fn random_program(rng: &mut Rng, most: u64, loops: bool, alike: bool) -> Pro
     }
     let mut open: Vec<(i64, Vec<Item>)> = Vec::new();
     let mut items: Vec<Item> = Vec::new();
-    let count = 1 + rng.below(most) as u32;
+    let mut count = 1 + rng.below(most) as u32;
+    let registers = rng.below(3) == 0;
+    if registers {
+        for number in 0..REGISTERS {
+            text += &format!("%r{number} = register_move <- 0\n");
+            items.push(Item::Instruction(Instruction {
+                reads: vec![],
+                writes: vec![Access::register(number)],
+                must: true,
+            }));
+        }
+    }
     let by = alike.then(|| rng.of(&[(0, 0), (1, 0), (0, 8), (0, 4)]));
     for _ in 0..count {
         while loops && rng.below(6) == 0 {
@@ -357,7 +407,10 @@ pub fn random_program(rng: &mut Rng, most: u64, loops: bool, alike: bool) -> Pro
             }
         }
         let trips: Vec<i64> = open.iter().map(|(trips, _)| *trips).collect();
-        let (instruction, line) = random_instruction(rng, &trips, by);
+        let (instruction, line) = match registers && rng.below(3) == 0 {
+            true => random_register(rng),
+            false => random_instruction(rng, &trips, by),
+        };
         items.push(Item::Instruction(instruction));
         text += &line;
         text.push('\n');
@@ -368,6 +421,7 @@ pub fn random_program(rng: &mut Rng, most: u64, loops: bool, alike: bool) -> Pro
         items.push(Item::Loop(trips, body));
     }
     text += "}\n}\n";
+    count += if registers { REGISTERS as u32 } else { 0 };
     Program {
         text,
         items,

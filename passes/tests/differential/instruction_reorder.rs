@@ -2,9 +2,9 @@
 
 use crate::harness::{Again, Counters, all_counted, check, config, programs};
 use bir_dialect::analysis::deps::{Graph, Kinds};
-use bir_dialect::bir::ops::{OpCode, Trait};
+use bir_dialect::bir::ops::{Kind, OpCode, Trait};
 use bir_dialect::bir::program::{COL_ORDER, OrderTerm, order_words};
-use bir_dialect::ir::{Block, Ir, Op};
+use bir_dialect::ir::{Block, Ir, Op, Value};
 use bir_passes::InstructionReorder;
 use bir_passes::pass::Anchor;
 use bir_sim::generate::{Feature, generate};
@@ -50,21 +50,39 @@ fn schedule(
             std::iter::successors(Some(op), |&op| ir.parent(op))
                 .find_map(|op| inside.get(&op).copied())
         };
+        // A loop is no instruction of the graph: it stays where it is among those who write the
+        // registers it tests.
+        let mut writers: HashMap<Value, Vec<usize>> = HashMap::new();
+        let mut testers: HashMap<Value, Vec<usize>> = HashMap::new();
         for (at, &op) in run.iter().enumerate() {
             for inner in ir.walk_op(op) {
-                // A loop is no instruction of the graph: what it counts to is a register, too.
-                let values = ir.operands(inner).iter().map(|operand| operand.value);
-                let defs = values.filter_map(|value| ir.def_op(value));
-                after[at].extend(defs.filter_map(|def| inside.get(&def).copied()));
+                let is_loop = !ir.regions(inner).is_empty();
+                let def = OpCode::of(ir, inner).unwrap().def();
+                for operand in ir.operands(inner) {
+                    let role = def.operands.get(usize::from(operand.role));
+                    if is_loop {
+                        after[at].extend(writers.get(&operand.value).into_iter().flatten());
+                        testers.entry(operand.value).or_default().push(at);
+                    } else if role.is_some_and(|role| role.kind == Kind::RegOut) {
+                        after[at].extend(testers.get(&operand.value).into_iter().flatten());
+                        writers.entry(operand.value).or_default().push(at);
+                    }
+                }
+                if let Some(value) = ir.result(inner) {
+                    writers.entry(value).or_default().push(at);
+                }
                 let Some(&inner) = number.get(&inner) else {
                     continue;
                 };
                 for edge in graph.edges(inner) {
                     let sources = graph.expand(edge.source()).into_iter();
                     let sources = sources.filter_map(|source| top(graph.ops()[source as usize]));
-                    after[at].extend(sources.filter(|&source| source != at));
+                    after[at].extend(sources);
                 }
             }
+        }
+        for (at, after) in after.iter_mut().enumerate() {
+            after.retain(|&source| source != at);
         }
         let mut left: Vec<usize> = (0..run.len()).collect();
         let mut done = vec![false; run.len()];

@@ -3,6 +3,7 @@
 use super::super::index::collect::Collected;
 use super::super::index::event::{Event, Writes};
 use super::super::index::storage::Part;
+use super::super::index::walk::is_rewritten;
 use super::super::index::{Frames, RANGE_LIMIT};
 use super::graph::{Edge, Graph, Kinds, Source};
 use super::level::Levels;
@@ -46,6 +47,7 @@ impl Graph {
     /// between their first and last byte.
     pub fn build_within(ir: &Ir, func: Op, wanted: Kinds, limit: usize) -> Graph {
         let mut all = Collected::new(ir, func, Frames::Addresses, limit);
+        all.add_registers();
         let mut graph = Graph {
             ops: std::mem::take(&mut all.ops),
             capped: all.events.atoms.capped(),
@@ -81,11 +83,11 @@ impl Graph {
     }
 }
 
-/// FLOW from what defines a register to what uses it.
+/// FLOW from what defines a register to what uses it, for registers nobody else writes.
 fn registers(ir: &Ir, ops: &[Op], builder: &mut Builder) {
     let mut number: Vec<u32> = Vec::new();
     for (at, &op) in (0u32..).zip(ops) {
-        if ir.result(op).is_some() {
+        if ir.result(op).is_some_and(|value| !is_rewritten(ir, value)) {
             if number.is_empty() {
                 number.resize(ir.op_rows(), u32::MAX);
             }
@@ -107,6 +109,7 @@ fn registers(ir: &Ir, ops: &[Op], builder: &mut Builder) {
             }
             if let Def::Result { op: from, .. } = ir.def(operand.value) {
                 let from = number[from.index()];
+                // The others are storages.
                 if from < at {
                     builder.one(DepKind::Flow, from, at);
                 }
@@ -142,7 +145,7 @@ impl Lists {
         let events = all.events.of(part);
         self.writers.clear();
         self.readers.clear();
-        let order = |event: &Event| all.touches[event.id as usize].order;
+        let order = |event: &Event| all.order(event);
         let print = |event: &Event| all.events.extents[event.extent as usize].all;
         let atoms = &all.events.atoms;
         let mut from = 0;

@@ -44,6 +44,7 @@ struct Touched {
     op: Op,
     reads: bool,
     writes: bool,
+    /// Its storage, or its register.
     location: u32,
     /// Its bytes with the loop, and those around it, at their first values and the others at all.
     here: Footprint,
@@ -90,6 +91,20 @@ pub fn carried(ir: &Ir, func: Op, around: Op, limit: usize) -> (Vec<Carried>, bo
         if !touch.dynamic && annot != Annot::UNIT {
             one.fill(ir, &all.index_of, location.value, annot, id, place);
         }
+        touched.push((touch.order, one));
+    }
+    for touch in all.registers.iter().filter(|touch| inside(touch.segment)) {
+        let one = Touched {
+            op: all.ops[touch.order as usize],
+            reads: touch.effect.is_read(),
+            writes: touch.effect.is_write(),
+            // Registers stand behind the locations.
+            location: u32::MAX - touch.register,
+            here: Footprint::block(1, 1),
+            ever: Footprint::block(1, 1),
+            by: (0, 0),
+            outer: SmallVec::new(),
+        };
         touched.push((touch.order, one));
     }
     touched.sort_by_key(|(order, one)| (one.location, *order));

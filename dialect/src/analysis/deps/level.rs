@@ -142,7 +142,7 @@ impl Walk<'_, '_> {
     }
 
     fn order(&self, at: usize) -> u32 {
-        self.levels.all.touches[self.events[at].id as usize].order
+        self.levels.all.order(&self.events[at])
     }
 
     fn extent(&self, at: usize) -> Extent {
@@ -442,8 +442,7 @@ impl Walk<'_, '_> {
         let mut before = false;
         for &node in &self.found {
             let place = self.nodes.of(node, &self.tree, sets, |event| {
-                let id = self.events[event as usize].id;
-                self.levels.all.touches[id as usize].order
+                self.levels.all.order(&self.events[event as usize])
             });
             let place = self.nodes.as_one(node, place, sets);
             before |= place.before;

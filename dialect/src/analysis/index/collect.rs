@@ -9,7 +9,7 @@ use super::flow::{Flow, LoopId};
 use super::locate::{Frames, Location, group, locate};
 use super::prints::{Print, Prints};
 use super::storage::Events;
-use super::walk::{LoopIndex, Touch, Walked, walk};
+use super::walk::{LoopIndex, RegisterTouch, Touch, Walked, walk};
 use crate::ir::{Ir, Op, Value};
 
 /// Locations, touches, and the touches as events of storages.
@@ -19,6 +19,8 @@ pub(in crate::analysis) struct Collected {
     /// Per location, the first location that is the same by `must_alias`.
     pub(in crate::analysis) partners: Vec<u32>,
     pub(in crate::analysis) touches: Vec<Touch>,
+    /// Sorted by register.
+    pub(in crate::analysis) registers: Vec<RegisterTouch>,
     pub(in crate::analysis) events: Events,
     /// Per touch, its position among the events of its storage.
     pub(in crate::analysis) positions: Vec<u32>,
@@ -74,6 +76,7 @@ impl Collected {
             flow,
             allocs,
             touches,
+            mut registers,
             index_of,
             loop_orders,
             orders,
@@ -164,6 +167,7 @@ impl Collected {
         }
         events.atoms.finish();
         events.moves = prints.moves;
+        registers.sort_by_key(|touch| touch.register);
         Collected {
             ops,
             index_of,
@@ -171,10 +175,41 @@ impl Collected {
             locations,
             partners,
             touches,
+            registers,
             events,
             positions,
             loop_orders,
             orders,
+        }
+    }
+}
+
+impl Collected {
+    /// Adds the registers with several writers as storages of one atom behind those of locations.
+    pub(in crate::analysis) fn add_registers(&mut self) {
+        let first = self.touches.len();
+        let byte = Footprint::block(1, 1);
+        let mut from = 0;
+        for register in self.registers.chunk_by(|a, b| a.register == b.register) {
+            let events = (from..).zip(register).map(|(at, touch)| Event {
+                id: (first + at) as u32,
+                segment: touch.segment,
+                extent: WHOLE,
+                effect: touch.effect,
+            });
+            self.events.events.extend(events);
+            self.events
+                .close(Atoms::one(&byte), Initial::Undefined, false);
+            from += register.len();
+        }
+    }
+
+    /// The number of an event's instruction.
+    pub(in crate::analysis) fn order(&self, event: &Event) -> u32 {
+        let at = event.id as usize;
+        match self.touches.get(at) {
+            Some(touch) => touch.order,
+            None => self.registers[at - self.touches.len()].order,
         }
     }
 }

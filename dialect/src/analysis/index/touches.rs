@@ -51,6 +51,8 @@ impl Touches {
         let kept = touches.filter(|touch| keep(touch.location)).copied();
         let walked = Walked {
             touches: kept.collect(),
+            // They are no locations.
+            registers: Vec::new(),
             flow: walked.flow.clone(),
             allocs: walked.allocs.clone(),
             index_of: walked.index_of.clone(),

@@ -10,7 +10,7 @@ use super::event::{Effect, Reads, Writes};
 use super::flow::{Flow, LoopId, LoopKind, NO_LOOP};
 use crate::analysis::access::LoopRange;
 use crate::bir::attrs::Accumulate;
-use crate::bir::ops::{Kind, OpCode, OpDef, Trait};
+use crate::bir::ops::{Kind, OpCode, OpDef, Syntax, Trait};
 use crate::bir::program::names;
 use crate::bir::types::MemType;
 use crate::ir::{Block, Dict, Ir, Op, Operand, Region, Value};
@@ -33,6 +33,17 @@ pub struct Touch {
     pub(in crate::analysis) segment: u32,
 }
 
+/// An instruction and a register that is written more than once.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::analysis) struct RegisterTouch {
+    /// The register, counted in the order of definitions.
+    pub(in crate::analysis) register: u32,
+    /// See [`Touch::order`].
+    pub(in crate::analysis) order: u32,
+    pub(in crate::analysis) segment: u32,
+    pub(in crate::analysis) effect: Effect,
+}
+
 /// A loop with an index.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::analysis) struct LoopIndex {
@@ -47,6 +58,9 @@ pub(in crate::analysis) struct Walked {
     /// The locations, in order.
     pub(in crate::analysis) allocs: Vec<(Op, Value)>,
     pub(in crate::analysis) touches: Vec<Touch>,
+    /// What instructions do to registers that have more writers than the one that defines them, reads
+    /// of an instruction first.
+    pub(in crate::analysis) registers: Vec<RegisterTouch>,
     /// Per value, the loop whose index it is: a number in `loops` and one more.
     pub(in crate::analysis) index_of: HashMap<Value, LoopIndex>,
     /// Per loop, the numbers of the first instruction in it and of the first behind it.
@@ -82,6 +96,8 @@ struct Walker<'a> {
     walked: Walked,
     /// Per value row, the location, or `u32::MAX`.
     location_of: Vec<u32>,
+    /// Numbers of the registers in [`Walked::registers`].
+    register_of: HashMap<Value, u32>,
     segment: u32,
     stack: Vec<Frame>,
 }
@@ -94,12 +110,14 @@ pub(in crate::analysis) fn walk(ir: &Ir, func: Op) -> Walked {
             flow: Flow::default(),
             allocs: Vec::new(),
             touches: Vec::new(),
+            registers: Vec::new(),
             index_of: HashMap::new(),
             loop_orders: Vec::new(),
             orders: 0,
             ops: Vec::new(),
         },
         location_of: vec![u32::MAX; ir.value_rows()],
+        register_of: HashMap::new(),
         segment: 0,
         stack: Vec::new(),
     };
@@ -309,7 +327,54 @@ impl Walker<'_> {
                 segment: self.segment,
             });
         }
+        self.touch_registers(op);
     }
+
+    fn touch_registers(&mut self, op: Op) {
+        let ir = self.ir;
+        let defined = ir.result(op).filter(|&value| is_rewritten(ir, value));
+        if let Some(value) = defined {
+            let number = self.register_of.len() as u32;
+            self.register_of.insert(value, number);
+        }
+        let def = OpCode::of(ir, op).map(OpCode::def);
+        if self.register_of.is_empty() || def.is_some_and(|def| def.syntax != Syntax::Instruction) {
+            return;
+        }
+        let used = ir.operands(op).iter().map(|operand| {
+            let role = def.and_then(|def| def.operands.get(usize::from(operand.role)));
+            let effect = match role.map(|role| role.kind) {
+                Some(Kind::RegOut) => Effect::WRITE,
+                Some(_) => Effect::READ,
+                // Ops of other dialects may do anything.
+                None => Effect::UPDATE,
+            };
+            (operand.value, effect)
+        });
+        let from = self.walked.registers.len();
+        for (value, effect) in used.chain(defined.map(|value| (value, Effect::WRITE))) {
+            if let Some(&register) = self.register_of.get(&value) {
+                self.walked.registers.push(RegisterTouch {
+                    register,
+                    order: self.walked.orders,
+                    segment: self.segment,
+                    effect,
+                });
+            }
+        }
+        self.walked.registers[from..].sort_by_key(|touch| touch.effect.is_write());
+    }
+}
+
+/// Whether a value is a register that others than its definition write.
+pub(in crate::analysis) fn is_rewritten(ir: &Ir, value: Value) -> bool {
+    MemType::get(&ir.ctx, ir.value_type(value)).is_none()
+        && ir.uses(value).any(|operand| {
+            let data = ir.operand(operand);
+            let def = OpCode::of(ir, data.owner).map(OpCode::def);
+            let role = def.and_then(|def| def.operands.get(usize::from(data.role)));
+            role.is_some_and(|role| matches!(role.kind, Kind::RegOut))
+        })
 }
 
 /// The operands of an instruction that touch locations, reads first: what each one does, and
