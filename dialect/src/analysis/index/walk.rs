@@ -430,7 +430,7 @@ pub(in crate::analysis) fn effects(
 
 /// Whether data decides which elements are moved at all: those whose index lies outside are left out,
 /// and leave what was there before.
-fn skips(ir: &Ir, op: Op, def: &OpDef) -> bool {
+pub(crate) fn skips(ir: &Ir, op: Op, def: &OpDef) -> bool {
     let is_skip = |attr| ir.ctx.attr_str(attr) == Some("skip");
     def.has(Trait::Dynamic) && ir.attr(op, "oob").is_some_and(is_skip)
 }

@@ -22,9 +22,9 @@ use super::super::view::OpView;
 use super::cover::{Cover, Gap, Rect, Runs, runs};
 use super::dominance::flow_order;
 use super::groups;
-use super::lifetimes::Lifetimes;
+use super::lifetimes::{Effect, Lifetimes};
 use super::words::{symbol_text, value_text};
-use crate::analysis::index::{self, Frames, FunctionIndex};
+use crate::analysis::index::{self, Frames, FunctionIndex, skips};
 use crate::ir::{Annot, AttrView, Ir, Op, OperandData, Str, Value, Visit};
 use crate::text::diag::{Diagnostic, Diagnostics, Part, Place};
 
@@ -91,6 +91,7 @@ pub(super) struct Definedness<'a> {
     /// Writes to repeat for all iterations when a loop ends.
     pending: HashMap<Op, Vec<(Op, usize)>, Fixed>,
     lifetimes: Lifetimes,
+    branches: bool,
 }
 
 /// Checks a function, and that placed locations that overlap are never live together.
@@ -102,6 +103,7 @@ pub(super) fn check(
     diags: &mut Diagnostics,
 ) {
     slots.clear();
+    let branches = branches(ir, function);
     let mut walk = Definedness {
         ir,
         target,
@@ -110,7 +112,8 @@ pub(super) fn check(
         slots,
         open: HashSet::default(),
         pending: HashMap::default(),
-        lifetimes: Lifetimes::default(),
+        lifetimes: Lifetimes::new(branches),
+        branches,
     };
     walk.function(function);
 }
@@ -131,7 +134,7 @@ impl Definedness<'_> {
         }
         self.alias();
         let mut index = None;
-        if branches(ir, function) {
+        if self.branches {
             let found = FunctionIndex::build(ir, function, Frames::Locations);
             self.ask_index(function, &found);
             index = Some(found);
@@ -249,13 +252,15 @@ impl Definedness<'_> {
             match visit {
                 Visit::Enter(op) if ir.regions(op).is_empty() => self.instruction(op),
                 Visit::Enter(op) => {
-                    let never = OpCode::of(ir, op) == Some(OpCode::Loop)
-                        && loop_range(ir, op).is_some_and(|range| range.trips == Some(0));
-                    if never {
+                    let range = (OpCode::of(ir, op) == Some(OpCode::Loop))
+                        .then(|| loop_range(ir, op))
+                        .flatten();
+                    let trips = range.and_then(|range| range.trips);
+                    if trips == Some(0) {
                         walk.skip_regions(op);
                     }
                     self.open.insert(op);
-                    self.lifetimes.enter(op);
+                    self.lifetimes.enter(trips.is_some_and(|trips| trips > 0));
                 }
                 Visit::Leave(op) => {
                     self.open.remove(&op);
@@ -363,7 +368,7 @@ impl Definedness<'_> {
         if def.engines.is_none() || code == OpCode::CoreBarrier {
             return;
         }
-        let at = self.lifetimes.step();
+        self.lifetimes.step();
         for (position, operand) in ir.operands(op).iter().enumerate() {
             let Some(entry) = def.operands.get(usize::from(operand.role)) else {
                 continue;
@@ -372,7 +377,7 @@ impl Definedness<'_> {
                 continue;
             };
             if !entry.writes() {
-                self.lifetimes.touch(operand.value, at, false);
+                self.lifetimes.touch(operand.value, Effect::Read);
             }
             if is_read(ir, op, code, entry) {
                 self.read(op, code, def, entry, position, operand, slot);
@@ -390,8 +395,14 @@ impl Definedness<'_> {
             }
             let overwrites = entry.kind == Kind::Out
                 && operand.annot == Annot::UNIT
-                && !is_read(ir, op, code, entry);
-            self.lifetimes.touch(operand.value, at, overwrites);
+                && !is_read(ir, op, code, entry)
+                && !has_offset(ir, op, def, entry)
+                && !skips(ir, op, def);
+            let effect = match overwrites {
+                true => Effect::Overwrite,
+                false => Effect::Write,
+            };
+            self.lifetimes.touch(operand.value, effect);
             let location = &mut self.locations[slot];
             location.is_written = true;
             if location.is_grouped {

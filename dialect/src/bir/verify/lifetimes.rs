@@ -1,13 +1,17 @@
 //! Placed locations that overlap are never live together.
 //!
-//! Positions count instructions in program order. A location lives from its first to its last
-//! access; where a loop's body does not begin with overwriting the whole of it, its bytes may come
-//! from before or from the iteration before, so it lives through the whole loop.
+//! Positions count what instructions read and what they write, in program order: an instruction reads
+//! before it writes, so its result may stand where its source did. A location lives from its first to its last
+//! access, with gaps where the whole of it is overwritten: nobody needs what was there since it was
+//! accessed last. A loop that may run no iteration overwrites for certain only what is overwritten
+//! again before it is read. Where a loop's body does not begin with overwriting it, its bytes may
+//! come from before or from the iteration before, so it lives through the whole loop.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 
 use super::super::attrs::Placement;
 use super::super::program::names;
@@ -26,12 +30,40 @@ struct Placed {
     space: Space,
     partitions: (u64, u64),
     bytes: (u64, u64),
+    /// The last stretch in which it lives, and those before it, ascending.
     live: Option<(u32, u32)>,
+    before: Vec<(u32, u32)>,
+    /// What only loops that may run no iteration overwrote, inner ones last.
+    doubts: Vec<Doubt>,
     alias: bool,
+}
+
+/// A loop that may not run, and begins with overwriting a location.
+#[derive(Clone, Copy)]
+struct Doubt {
+    /// The stretch it ended, as a number in [`Placed::before`].
+    stretch: Option<usize>,
+    /// How many loops are around it, and where it starts.
+    depth: usize,
+    start: u32,
+    /// The outermost loop around it that accessed the location nowhere before.
+    fresh: usize,
+}
+
+/// What an instruction does to a location.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    Read,
+    /// Writes some of it.
+    Write,
+    /// Writes all of it, for certain.
+    Overwrite,
 }
 
 struct Frame {
     start: u32,
+    /// Whether the body runs for certain.
+    certain: bool,
     /// Locations touched in the loop, and whether the loop carries them.
     touched: HashMap<usize, bool, Fixed>,
 }
@@ -43,9 +75,18 @@ pub(super) struct Lifetimes {
     slots: HashMap<Value, usize, Fixed>,
     frames: Vec<Frame>,
     now: u32,
+    /// Whether blocks branch: then nobody knows which accesses come before which.
+    branches: bool,
 }
 
 impl Lifetimes {
+    pub(super) fn new(branches: bool) -> Lifetimes {
+        Lifetimes {
+            branches,
+            ..Lifetimes::default()
+        }
+    }
+
     pub(super) fn declare(&mut self, ir: &Ir, alloc: Op, value: Value, mem: &MemType<'_>) {
         let at = ir.ctx.dict_get(ir.dict(alloc), names::AT);
         let Some(at) = at.and_then(|attr| Placement::get(&ir.ctx, attr)) else {
@@ -60,19 +101,22 @@ impl Lifetimes {
             partitions: (partition, partition.saturating_add(mem.partitions())),
             bytes: (byte, byte.saturating_add(mem.free_bytes().unwrap_or(0))),
             live: None,
+            before: Vec::new(),
+            doubts: Vec::new(),
             alias: ir.attr(alloc, "must_alias").is_some(),
         });
     }
 
-    /// The position of the next instruction.
-    pub(super) fn step(&mut self) -> u32 {
-        self.now += 1;
-        self.now
+    /// On to the next instruction.
+    pub(super) fn step(&mut self) {
+        self.now = (self.now | 1) + 1;
     }
 
-    pub(super) fn enter(&mut self, _around: Op) {
+    /// Into a loop, whose body runs for certain or not.
+    pub(super) fn enter(&mut self, certain: bool) {
         self.frames.push(Frame {
-            start: self.now + 1,
+            start: (self.now | 1) + 1,
+            certain,
             touched: HashMap::default(),
         });
     }
@@ -83,8 +127,19 @@ impl Lifetimes {
         };
         for (slot, carried) in frame.touched {
             if carried {
+                let placed = &mut self.placed[slot];
+                while placed
+                    .before
+                    .pop_if(|stretch| stretch.0 >= frame.start)
+                    .is_some()
+                {}
+                let left = placed.before.len();
+                let is_in = |doubt: &mut Doubt| {
+                    doubt.start >= frame.start || doubt.stretch.is_some_and(|at| at >= left)
+                };
+                while placed.doubts.pop_if(is_in).is_some() {}
                 self.extend(slot, frame.start);
-                self.extend(slot, self.now);
+                self.extend(slot, self.now | 1);
             }
         }
     }
@@ -94,15 +149,21 @@ impl Lifetimes {
         *live = Some(live.map_or((at, at), |(from, to)| (from.min(at), to.max(at))));
     }
 
-    /// An access at a position.
-    pub(super) fn touch(&mut self, value: Value, at: u32, overwrites: bool) {
+    /// An access by the instruction.
+    pub(super) fn touch(&mut self, value: Value, effect: Effect) {
         if self.placed.is_empty() {
             return;
         }
         let Some(&slot) = self.slots.get(&value) else {
             return;
         };
-        self.extend(slot, at);
+        let overwrites = effect == Effect::Overwrite;
+        if overwrites {
+            self.overwrite(slot);
+        } else {
+            self.settle(slot, true);
+        }
+        self.extend(slot, self.now | u32::from(effect != Effect::Read));
         for frame in self.frames.iter_mut().rev() {
             if frame.touched.contains_key(&slot) {
                 break;
@@ -111,34 +172,111 @@ impl Lifetimes {
         }
     }
 
+    /// Ends the stretch of a location that is overwritten, unless a loop since it came to life
+    /// accessed it before: then the loop carries it.
+    fn overwrite(&mut self, slot: usize) {
+        if self.branches {
+            return;
+        }
+        let placed = &self.placed[slot];
+        let untouched = |frame: &&Frame| !frame.touched.contains_key(&slot);
+        let fresh = self.frames.len() - self.frames.iter().rev().take_while(untouched).count();
+        let came = placed.live.map_or(0, |(from, _)| from);
+        let since = self.frames.partition_point(|frame| frame.start <= came);
+        let ends = placed.live.is_some() && fresh <= since;
+        let uncertain = (fresh..self.frames.len()).filter(|&at| !self.frames[at].certain);
+        let doubts: SmallVec<[Doubt; 2]> = uncertain
+            .map(|depth| Doubt {
+                stretch: ends.then_some(placed.before.len()),
+                depth,
+                start: self.frames[depth].start,
+                fresh,
+            })
+            .collect();
+        if doubts.is_empty() {
+            self.settle(slot, false);
+        }
+        let placed = &mut self.placed[slot];
+        placed.doubts.extend(doubts);
+        if ends {
+            placed.before.extend(placed.live.take());
+        }
+    }
+
+    /// Settles the doubts of a location about loops that have ended: what was there before them is
+    /// still needed, or is not.
+    fn settle(&mut self, slot: usize, needed: bool) {
+        let placed = &mut self.placed[slot];
+        let frames = &self.frames;
+        let ended = |doubt: &mut Doubt| {
+            let frame = frames.get(doubt.depth);
+            frame.is_none_or(|frame| frame.start != doubt.start)
+        };
+        let mut carry = usize::MAX;
+        let mut before = u32::MAX;
+        while let Some(doubt) = placed.doubts.pop_if(ended) {
+            if !needed {
+                continue;
+            }
+            if let Some(at) = doubt.stretch
+                && let Some(&(from, _)) = placed.before.get(at)
+            {
+                placed.before.truncate(at);
+                placed.live = placed.live.map(|(_, to)| (from, to));
+            }
+            (carry, before) = (carry.min(doubt.fresh), before.min(doubt.start));
+        }
+        // What is needed may come from the iteration before.
+        for frame in self.frames.iter_mut().skip(carry) {
+            if frame.start <= before {
+                frame.touched.insert(slot, true);
+            }
+        }
+    }
+
     /// Reports overlaps, in the order in which the later location comes to life; each location
     /// with one that it meets, for a slot of thousands would have millions of pairs.
-    pub(super) fn check(&mut self, ir: &Ir, diags: &mut Diagnostics) {
+    pub(super) fn check(&self, ir: &Ir, diags: &mut Diagnostics) {
+        for (slot, other) in self.overlaps() {
+            diags.push(overlap(ir, &self.placed[slot], &self.placed[other]));
+        }
+    }
+
+    /// Locations with one each that they meet.
+    fn overlaps(&self) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
         let mut order: Vec<(u32, u32, usize)> = self
             .placed
             .iter()
             .enumerate()
             .filter(|(_, placed)| !placed.alias)
-            .filter_map(|(slot, placed)| placed.live.map(|(from, to)| (from, to, slot)))
+            .flat_map(|(slot, placed)| {
+                let stretches = placed.before.iter().chain(&placed.live);
+                stretches.map(move |&(from, to)| (from, to, slot))
+            })
             .collect();
+        let mut reported = vec![false; self.placed.len()];
         order.sort_unstable();
         let mut active = Active::default();
         let mut ends: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
         for (from, to, slot) in order {
-            // Read and written by one instruction: the source ends where the result begins.
             while let Some(&Reverse((end, other))) = ends.peek()
-                && end <= from
+                && end < from
             {
                 ends.pop();
                 active.remove(&self.placed[other], other);
             }
             let here = &self.placed[slot];
-            if let Some(other) = active.meeting(here, &self.placed) {
-                diags.push(overlap(ir, here, &self.placed[other]));
+            if !reported[slot]
+                && let Some(other) = active.meeting(here, &self.placed)
+            {
+                reported[slot] = true;
+                found.push((slot, other));
             }
             active.insert(here, slot);
             ends.push(Reverse((to, slot)));
         }
+        found
     }
 }
 
@@ -206,6 +344,127 @@ fn overlap(ir: &Ir, here: &Placed, there: &Placed) -> Diagnostic {
 mod tests {
     use super::*;
 
+    /// A program over locations in one slot.
+    #[derive(Debug)]
+    enum Item {
+        Overwrite(usize),
+        Read(usize),
+        Loop(bool, Vec<Item>),
+    }
+
+    fn random(next: &mut impl FnMut(u64) -> u64, depth: u64) -> Vec<Item> {
+        let count = 1 + next(5);
+        let item = |next: &mut dyn FnMut(u64) -> u64| match next(9) {
+            0..4 => Item::Overwrite(next(2) as usize),
+            _ => Item::Read(next(2) as usize),
+        };
+        (0..count)
+            .map(|_| match depth < 2 && next(4) == 0 {
+                true => Item::Loop(next(2) == 0, random(next, depth + 1)),
+                false => item(next),
+            })
+            .collect()
+    }
+
+    fn live(items: &[Item], of: &mut Lifetimes) {
+        for item in items {
+            match item {
+                Item::Overwrite(slot) | Item::Read(slot) => {
+                    of.step();
+                    let effect = match item {
+                        Item::Overwrite(_) => Effect::Overwrite,
+                        _ => Effect::Read,
+                    };
+                    of.touch(Value(*slot as u32), effect);
+                }
+                Item::Loop(certain, body) => {
+                    of.enter(*certain);
+                    live(body, of);
+                    of.leave();
+                }
+            }
+        }
+    }
+
+    /// Whether somebody reads what another location's bytes replaced: who wrote last, and who has
+    /// been written at all.
+    fn run(
+        items: &[Item],
+        next: &mut impl FnMut(u64) -> u64,
+        last: &mut usize,
+        written: &mut [bool],
+    ) -> bool {
+        items.iter().any(|item| match item {
+            Item::Overwrite(slot) => {
+                (*last, written[*slot]) = (*slot, true);
+                false
+            }
+            Item::Read(slot) => written[*slot] && *last != *slot,
+            Item::Loop(certain, body) => {
+                let trips = u64::from(*certain) + next(3);
+                (0..trips).any(|_| run(body, next, last, written))
+            }
+        })
+    }
+
+    #[test]
+    fn locations_that_do_not_overlap_never_replace_each_other() {
+        let mut state = 5u64;
+        let mut next = |bound: u64| {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 33) % bound
+        };
+        let (mut apart, mut with_gaps) = (0, 0);
+        for _ in 0..6000 {
+            let items = random(&mut next, 0);
+            let mut lifetimes = Lifetimes::new(false);
+            for slot in 0..2 {
+                lifetimes.slots.insert(Value(slot), slot as usize);
+                lifetimes.placed.push(Placed {
+                    value: Value(slot),
+                    alloc: Op(slot),
+                    space: Space::Sbuf,
+                    partitions: (0, 1),
+                    bytes: (0, 4),
+                    live: None,
+                    before: Vec::new(),
+                    doubts: Vec::new(),
+                    alias: false,
+                });
+            }
+            live(&items, &mut lifetimes);
+            if !lifetimes.overlaps().is_empty() {
+                continue;
+            }
+            let touched = lifetimes
+                .placed
+                .iter()
+                .filter(|placed| placed.live.is_some());
+            apart += usize::from(touched.count() == 2);
+            with_gaps += usize::from(
+                lifetimes
+                    .placed
+                    .iter()
+                    .any(|placed| !placed.before.is_empty()),
+            );
+            for _ in 0..30 {
+                let replaced = run(&items, &mut next, &mut usize::MAX.clone(), &mut [false; 2]);
+                assert!(
+                    !replaced,
+                    "{items:?} {:?}",
+                    lifetimes
+                        .placed
+                        .iter()
+                        .map(|p| (&p.before, p.live))
+                        .collect::<Vec<_>>()
+                );
+            }
+        }
+        assert!(apart > 300 && with_gaps > 100, "{apart} {with_gaps}");
+    }
+
     #[test]
     fn a_location_meets_another_exactly_where_brute_force_says_so() {
         let mut state = 11u64;
@@ -230,6 +489,8 @@ mod tests {
                     partitions: (partition, partition + 32 * (1 + next(2))),
                     bytes: (byte, byte + len),
                     live: None,
+                    before: Vec::new(),
+                    doubts: Vec::new(),
                     alias: false,
                 });
                 let here = &all[slot];
