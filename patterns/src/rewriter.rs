@@ -8,7 +8,7 @@
 //!   waits (to the first new instruction), signals (to the last), location, comments, attributes
 //!   with a prefix; the new instructions run on its engine if it waits or signals;
 //! * what goes without an heir in its place hands on its edges and waits as
-//!   [`estate`](crate::estate) says.
+//!   `estate` says.
 
 use bir_dialect::analysis::sync::Stream;
 use bir_dialect::bir::access::{Access, Target as TermTarget};
