@@ -156,3 +156,88 @@ fn rewrites_learn_who_wrote_and_who_reads() {
     assert_eq!(memory.sole_writer(location("s")), None);
     assert_eq!(memory.sole_reader(location("c")), None);
 }
+
+/// The operands of an instruction.
+fn operands(ir: &Ir, op: Op) -> Vec<Operand> {
+    ir.operand_ids(op).collect()
+}
+
+#[test]
+fn order_is_that_of_the_text_also_of_what_came_later() {
+    let body = "
+        %s = alloc sbuf<4x64xf32>
+        memset %s <- 0.0
+        loop %i = 0 to 2 {
+          memset %s <- 1.0
+        }
+        memset %s <- 2.0";
+    let (mut ir, func) = function(body);
+    let mut memory = Memory::new(&ir, func);
+    let ops = instructions(&ir, func);
+    for (at, &a) in ops.iter().enumerate() {
+        for (other, &b) in ops.iter().enumerate() {
+            assert_eq!(memory.comes_before(a, b), at < other, "{at} {other}");
+        }
+    }
+    // The last goes first, and is told of.
+    memory.remove(&ir, ops[2]);
+    ir.move_op(ops[2], Cursor::Before(ops[0]));
+    memory.insert(&ir, ops[2]);
+    assert!(memory.comes_before(ops[2], ops[0]));
+    assert!(memory.comes_before(ops[2], ops[1]));
+    assert!(!memory.comes_before(ops[1], ops[2]));
+}
+
+#[test]
+fn an_instruction_may_write_what_it_and_others_read() {
+    let body = "
+        %s = alloc sbuf<4x64xf32>
+        %t = alloc sbuf<4x64xf32>
+        %m = alloc sbuf<4x64xu8>
+        tensor_copy %s[:, 0:32] <- %s[:, 32:64]
+        tensor_copy %s <- %s
+        tensor_copy %t[:, 0:8] <- %s[:, 28:36]
+        copy_predicated %s[:, 32:64] <- %m[:, 0:32], %t[:, 0:32]";
+    let (ir, func) = function(body);
+    let memory = Memory::new(&ir, func);
+    let ops = instructions(&ir, func);
+    let read = |at: usize, nth: usize| (ops[at], operands(&ir, ops[at])[nth]);
+    let writes = |by: usize, of: (Op, Operand)| memory.writes(ops[by], of.0, of.1);
+    // Its own source, where it is another part and where it is the same.
+    assert!(!writes(0, read(0, 1)));
+    assert!(writes(1, read(1, 1)));
+    // Of what another reads: a part, all, nothing, and what may be under a mask.
+    assert!(writes(0, read(2, 1)));
+    assert!(writes(1, read(2, 1)));
+    assert!(!writes(2, read(1, 1)));
+    assert!(writes(3, read(2, 1)));
+    assert!(!writes(3, read(3, 2)));
+}
+
+#[test]
+fn reads_and_writes_in_between_touch() {
+    let body = "
+        %x = alloc dram<4x64xf32> {kind = input}
+        %s = alloc sbuf<4x64xf32>
+        %t = alloc sbuf<4x64xf32>
+        load %s[:, 0:32] <- %x[:, 0:32]
+        tensor_copy %t[:, 0:32] <- %s[:, 0:32]
+        memset %s[:, 32:64] <- 0.0
+        memset %s[:, 0:32] <- 0.0
+        tensor_copy %t[:, 32:64] <- %s[:, 32:64]";
+    let (ir, func) = function(body);
+    let memory = Memory::new(&ir, func);
+    let ops = instructions(&ir, func);
+    let first = operands(&ir, ops[0])[0];
+    let between = |from: usize, to: usize, except: &[Op]| {
+        memory.touched_between(&ir, ops[from], ops[to], (ops[0], first), except)
+    };
+    // A read touches, a write beside it does not, the ends do not count.
+    assert!(between(0, 2, &[]));
+    assert!(!between(0, 1, &[]));
+    assert!(!between(1, 3, &[]));
+    assert!(between(1, 4, &[]));
+    assert!(!between(0, 2, &[ops[1]]));
+    assert!(between(0, 4, &[ops[1]]));
+    assert!(!between(0, 4, &[ops[1], ops[3]]));
+}

@@ -1,147 +1,71 @@
 //! Dead code elimination on random programs: outputs equal, clean, idempotent, and what its checker
 //! says – which is tested here, too.
 
-use std::collections::BTreeMap;
-
+use crate::harness::{Again, Counters, all_counted, check, programs, verified};
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::{COL_DEPS, COL_ID, new_ir};
-use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
 use bir_dialect::ir::{Cursor, Ir, Op};
 use bir_dialect::text::diag::Diagnostics;
-use bir_dialect::text::{ParseOptions, PrintOptions, parse, print};
+use bir_dialect::text::{ParseOptions, parse};
 use bir_passes::dead_code_elim::checker;
-use bir_passes::instrument::{Flow, Instrument, Log, PassEvent, PassReport};
-use bir_passes::pass::{Changed, Limits};
-use bir_passes::{DeadCodeElimO0, DeadCodeElimO1, Manager, Pass, Pipeline};
+use bir_passes::instrument::{Instrument, Log, PassEvent};
+use bir_passes::pass::Limits;
+use bir_passes::{DeadCodeElimO0, DeadCodeElimO1, Manager, Pipeline};
 use bir_sim::Options;
 use bir_sim::generate::{Config, generate};
 use bir_sim::validate::Baseline;
 
-/// Programs of a campaign: as many as `BIR_FUZZ` says, or `default`.
-fn programs(default: u64) -> std::ops::Range<u64> {
-    let count = std::env::var("BIR_FUZZ").ok().and_then(|n| n.parse().ok());
-    0..count.unwrap_or(default)
-}
-
-type Counters = std::rc::Rc<std::cell::RefCell<BTreeMap<&'static str, u64>>>;
-
-/// Adds up what passes count, and remembers whether the last one changed something.
-struct Watch(Counters, std::rc::Rc<std::cell::Cell<bool>>);
-
-impl Instrument for Watch {
-    fn after_pass(
-        &mut self,
-        event: &PassEvent<'_>,
-        _ir: &Ir,
-        report: &PassReport,
-        _log: &mut dyn Log,
-        _diags: &mut Diagnostics,
-    ) -> Flow {
-        for (statistic, count) in event.pass.statistics().iter().zip(&report.counters) {
-            *self.0.borrow_mut().entry(statistic.name).or_default() += count;
-        }
-        self.1.set(report.changed == Changed::Yes);
-        Flow::Continue
-    }
-}
-
-fn run(pass: impl Pass + 'static, ir: &mut Ir, counters: &Counters) -> bool {
-    let changed = std::rc::Rc::new(std::cell::Cell::new(false));
-    let mut pipeline = Pipeline::default();
-    pipeline.push(Box::new(pass));
-    let limits = Limits {
-        expensive_checks: true,
-        ..Limits::default()
-    };
-    let mut manager = Manager::new(limits);
-    manager.watch(Watch(counters.clone(), changed.clone()));
-    let mut diags = Diagnostics::new();
-    manager.run(&pipeline, ir, &mut String::new(), &mut diags);
-    let messages: Vec<&str> = diags.iter().map(|d| d.message.as_str()).collect();
-    assert!(
-        !diags.has_errors(),
-        "{messages:#?}\n{}",
-        print(ir, PrintOptions::default())
-    );
-    changed.get()
-}
-
-fn verified(ir: &Ir, what: &str) {
-    let mut diags = Diagnostics::new();
-    let options = VerifyOptions {
-        level: Level::Full,
-        ..VerifyOptions::default()
-    };
-    verify(ir, options, &mut diags);
-    let messages: Vec<&str> = diags.iter().map(|d| d.message.as_str()).collect();
-    assert!(
-        !diags.has_errors(),
-        "{what}\n{}\n{messages:#?}",
-        print(ir, PrintOptions::default())
-    );
-}
-
-/// One case: outputs equal, verifier clean, a second run changes nothing, "no change" is none.
-fn case<P: Pass + 'static>(seed: u64, make: impl Fn() -> P, counters: &Counters) {
+fn program(seed: u64) -> Ir {
     let config = Config {
         seed,
         instructions: 120,
         max_elements: 16,
         ..Config::default()
     };
-    let mut ir = generate(&config).ir;
-    let text = print(&ir, PrintOptions::default());
-    let baseline = Baseline::new(&ir, &[seed], Options::default()).expect("it ran before");
-    let what = format!("seed {seed}");
-    let changed = run(make(), &mut ir, counters);
-    let after = print(&ir, PrintOptions::default());
-    assert_eq!(changed, text != after, "{what}\n{text}");
-    verified(&ir, &what);
-    if let Err(mismatch) = baseline.check(&ir) {
-        panic!("{what}: {mismatch}\n{text}\n{after}");
-    }
-    let again = run(make(), &mut ir, &Counters::default());
-    let twice = print(&ir, PrintOptions::default());
-    assert!(
-        !again && after == twice,
-        "{what}: again\n{text}\n{after}\n{twice}"
-    );
+    generate(&config).ir
 }
 
 #[test]
 fn o0_keeps_what_programs_compute() {
-    let counters = Counters::default();
-    let make = || DeadCodeElimO0 {
+    let pass = DeadCodeElimO0 {
         liw_spill: true,
         ..DeadCodeElimO0::default()
     };
+    let mut counters = Counters::new();
     for seed in programs(150) {
-        case(seed, make, &counters);
+        check(
+            &pass,
+            &mut program(seed),
+            seed,
+            Again::ChangesNothing,
+            &mut counters,
+        );
     }
-    println!("o0: {:?}", counters.borrow());
     for name in ["instructions-removed", "spill-pairs", "locations-removed"] {
-        assert!(counters.borrow()[name] > 0, "{name}: {counters:?}");
+        let counted = counters[&format!("dead_code_elim_o0: {name}")];
+        assert!(counted > 0, "{name}: {counters:?}");
     }
 }
 
 #[test]
 fn o1_keeps_what_programs_compute_and_every_clean_up_fires() {
-    let counters = Counters::default();
-    let make = || DeadCodeElimO1 {
+    let pass = DeadCodeElimO1 {
         liw_spill: true,
         ..DeadCodeElimO1::default()
     };
+    let mut counters = Counters::new();
     for seed in programs(150) {
-        case(seed, make, &counters);
-    }
-    println!("o1: {:?}", counters.borrow());
-    for (name, &count) in counters.borrow().iter() {
-        // Generated modules have no tensor map.
-        assert!(
-            count > 0 || *name == "tensor-map-entries",
-            "{name}: {counters:?}"
+        check(
+            &pass,
+            &mut program(seed),
+            seed,
+            Again::ChangesNothing,
+            &mut counters,
         );
     }
+    // Generated modules have no tensor map.
+    counters.remove("dead_code_elim_o1: tensor-map-entries");
+    all_counted(&counters);
 }
 
 #[test]

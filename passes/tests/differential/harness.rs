@@ -79,7 +79,7 @@ pub struct Ran {
     pub errors: Vec<String>,
 }
 
-/// Runs passes one after the other.
+/// Runs passes one after the other; their checkers look at what each one did.
 pub fn run(passes: Vec<Box<dyn Pass>>, ir: &mut Ir) -> Ran {
     #[derive(Default)]
     struct Seen {
@@ -109,7 +109,10 @@ pub fn run(passes: Vec<Box<dyn Pass>>, ir: &mut Ir) -> Ran {
     let seen = Rc::new(RefCell::new(Seen::default()));
     let mut pipeline = Pipeline::default();
     passes.into_iter().for_each(|pass| pipeline.push(pass));
-    let mut manager = Manager::new(Limits::default());
+    let mut manager = Manager::new(Limits {
+        expensive_checks: true,
+        ..Limits::default()
+    });
     manager.watch(Watch(seen.clone()));
     let mut diags = Diagnostics::new();
     manager.run(&pipeline, ir, &mut String::new(), &mut diags);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
 
+mod apply_patterns;
 mod dead_code_elim;
 mod harness;
 mod instruction_reorder;

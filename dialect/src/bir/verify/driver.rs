@@ -148,8 +148,20 @@ impl<'a> Verifier<'a> {
             None => {}
         }
         self.define_results(op, code);
-        if !self.ir.regions(op).is_empty() {
-            self.push_frame(Some(op));
+        if self.ir.regions(op).is_empty() {
+            return;
+        }
+        self.push_frame(Some(op));
+        if !self.whole() {
+            return;
+        }
+        // Other blocks are entered with their first operation.
+        for &region in self.ir.regions(op) {
+            for block in self.ir.blocks(region) {
+                if self.ir.first_op(block).is_none() {
+                    self.check_block(block);
+                }
+            }
         }
     }
 
