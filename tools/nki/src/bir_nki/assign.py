@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, psum
+from .blocks import Blocks
 from .compute import (
     Scalar,
+    between,
     binary,
     chosen,
     constant,
@@ -57,6 +59,8 @@ def assign(dst: Tensor, value: Any, nobody_keeps: bool = False) -> None:
             if source.size != dst.size or source.valid is not None or dst.valid is not None:
                 source = fit(source, dst.shape)
             d, s = held_parts(dst, source)
+            if dst.valid is None and d.size < dst.size and dst.storage.cut is None:
+                dst.storage.cut = (r.here or r.site()).where
             if not is_empty(d):
                 dma(d, s)
             return
@@ -64,7 +68,11 @@ def assign(dst: Tensor, value: Any, nobody_keeps: bool = False) -> None:
             return
         source = fit(value, dst.shape)
         d, s = held_parts(dst, source)
+        r.once()  # which engine can write a part of a tile follows from where it begins
         if not is_empty(d):
+            if (between(d) or between(s)) and "psum" not in (d.storage.space, s.storage.space):
+                dma(d, s)
+                return
             if nobody_keeps and r.fresh is not None and r.fresh[0] == len(r.module.lines) and r.fresh[1] is value and value is source and _redirect(r, value, d):
                 return
             r.emit("tensor_copy", {"dst": d, "src": s})
@@ -75,7 +83,12 @@ def assign(dst: Tensor, value: Any, nobody_keeps: bool = False) -> None:
             assign(dst, tile)
             return
         dst = dst.effective()
-        if not is_empty(dst):
+        if is_empty(dst):
+            return
+        r.once()
+        if between(dst):
+            dma(dst, full(dst.shape, value, dst.dtype, pdim=dst.pdim))
+        else:
             memset(dst, value)
         return
     if isinstance(value, np.ndarray):
@@ -84,15 +97,50 @@ def assign(dst: Tensor, value: Any, nobody_keeps: bool = False) -> None:
     raise fail(f"`{value!r}` cannot be stored in a tensor")
 
 
-def target(tile: Tensor, key: Any, value: Any) -> Tensor:
-    """`tile[key]`, to be assigned to. A masked tile holds more from now on if all of it is written, or what the mask left out."""
-    part = tile[key]
-    if part.valid is not None and not (isinstance(value, Tensor) and value.valid is not None):
-        if tile.valid is not None and (part.size == tile.size or is_empty(part.effective())):
-            tile.valid = None
-            tile._form = 0
-            return tile[key]
+def target(tile: Any, key: Any, value: Any) -> Tensor:
+    """`tile[key]`, to be assigned to.
+
+    A masked tile holds more from now on if all of it is written, or what the mask left out. A tile whose first value is masked holds
+    that part.
+    """
+    if isinstance(tile, Blocks):
+        tile, key = tile.chosen(key)
+    part: Tensor = tile[key]
+    if isinstance(value, Tensor) and value.valid is not None:
+        if part.size == tile.size and part.shape == value.shape:
+            return _filled(tile, part, value)
+    elif part.valid is not None and tile.valid is not None and (part.size == tile.size or is_empty(part.effective())):
+        tile.valid = None
+        tile._form = 0
+        return tile[key]  # type: ignore[no-any-return]
     return part
+
+
+def _filled(tile: Tensor, part: Tensor, value: Tensor) -> Tensor:
+    """All of a tile, to be assigned a masked value: what it holds afterwards is noted."""
+    bounds = joint_bounds([value])
+    bare = Tensor(tile.storage, tile.dtype, tile.offset, tile.p0, tile.dims, tile.pdim)
+    new = with_bounds(bare, bounds).valid
+    if not tile.storage.written:
+        held = new
+    elif tile.valid is None:
+        return part
+    else:
+        held = new if _covers(new, tile.valid) else tile.valid if _covers(tile.valid, new) else None
+    tile.valid, tile._form = held, 0
+    return Tensor(part.storage, part.dtype, part.offset, part.p0, part.dims, part.pdim)
+
+
+def _covers(outer: Any, inner: Any) -> bool:
+    """Whether bounds leave all that others leave."""
+    if outer is None or inner is None:
+        return outer is None
+    for a, b in zip(outer, inner):
+        low, end = a or (0, None)
+        first, last = b or (0, None)
+        if low > first or (end is not None and (last is None or last > end)):
+            return False
+    return True
 
 
 def into(value: Tensor, dst: Tensor, accumulate: bool) -> bool:
@@ -119,8 +167,10 @@ def _redirect(r: Recorder, value: Tensor, dst: Tensor) -> bool:
     """Let the instruction that just made `value` write `dst` instead; False where it cannot."""
     if value.dtype is not dst.dtype or value.storage.space != dst.storage.space or dst.storage.space == "psum":
         return False
-    storage = value.storage
-    if r.module.storages[-1] is not storage or storage.first != storage.last or value.valid is not None:
+    storage, storages = value.storage, r.module.storages
+    # the tile of an array may have been made for the assignment
+    at = -2 if storages[-1] is dst.storage else -1
+    if len(storages) < -at or storages[at] is not storage or storage.first != storage.last or value.valid is not None:
         return False
     line = r.module.lines[-1]
     old = value.text() + " <-"
@@ -131,7 +181,7 @@ def _redirect(r: Recorder, value: Tensor, dst: Tensor) -> bool:
     if f"%{dst.storage.name}[" in after or f"%{dst.storage.name} " in after or f"%{dst.storage.name}," in after:
         return False
     r.module.lines[-1] = f"{before} {dst.text()} <-{after}"
-    r.module.storages.pop()
+    del storages[at]
     r.module.taken.pop(storage.name, None)
     dst.storage.written = True
     at = len(r.module.lines) - 1

@@ -88,17 +88,8 @@ def _values(args: argparse.Namespace, kernel: Any) -> dict[str, Any]:
         rng = np.random.default_rng(args.random)
         for name, value in values.items():
             if isinstance(value, Spec):
-                values[name] = random_array(rng, value)
+                values[name] = value.random(rng)
     return values
-
-
-def random_array(rng: np.random.Generator, spec: Spec) -> np.ndarray:
-    """Data of a spec: normal numbers, or whole ones from 0 to 7."""
-    if spec.dtype.is_float:
-        return rng.standard_normal(spec.shape).astype(spec.dtype.dtype)
-    if spec.dtype.kind == "x":
-        raise ToolError(f"data of {spec} cannot be made up: give --inputs")
-    return rng.integers(0, 8, spec.shape).astype(spec.dtype.dtype)
 
 
 def _run(args: argparse.Namespace) -> None:

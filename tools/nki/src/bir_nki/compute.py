@@ -109,6 +109,12 @@ def held_parts(dst: Tensor, *sources: Any) -> tuple[Any, ...]:
     return tuple(with_bounds(t, bounds).effective() if type(t) is Tensor else t for t in (dst, *sources))
 
 
+def between(tensor: Tensor) -> bool:
+    """Whether a part of a tile begins at a partition where compute engines cannot: DMA goes there."""
+    p0, count = tensor.p0, tensor.partitions
+    return tensor.storage.space == "sbuf" and type(p0) is int and p0 % (32 if count <= 32 else 64 if count <= 64 else 128) != 0
+
+
 def is_empty(tensor: Tensor) -> bool:
     for _, count in tensor.dims:
         if count == 0:

@@ -199,6 +199,21 @@ class IndexArray:
     __and__ = __or__ = __xor__ = __bool__ = __int__ = __index__ = __float__ = _not_affine
 
 
+class Moved:
+    """An index array that begins where a register, or a tile of one number, says: `starts[0, b] + i_f`."""
+
+    __slots__ = ("start", "array")
+
+    def __init__(self, start: Any, array: IndexArray) -> None:
+        self.start = start
+        self.array = array
+
+    def __add__(self, other: Any) -> Moved:
+        return Moved(self.start, self.array + other)
+
+    __radd__ = __add__
+
+
 def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """numpy's broadcast of two shapes of one rank."""
     out = []

@@ -128,6 +128,6 @@ def number_or_tile(value: Any) -> Any:
 
 def rows_of(column: Any, whole: Tensor, part: Tensor) -> Any:
     """A per-partition operand beside the part of a tile that holds values."""
-    if type(column) is Tensor and column.partitions != part.partitions and column.partitions == whole.partitions:
+    if type(column) is Tensor and column.partitions == whole.partitions != part.partitions > 0:
         return column[part.p0 - whole.p0 : part.p0 - whole.p0 + part.partitions]
     return column

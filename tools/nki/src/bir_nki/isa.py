@@ -107,10 +107,12 @@ def nc_n_gather(dst: Any = None, data: Any = None, indices: Any = None, dtype: A
     return made(out)
 
 
-@instruction("", "dst segment_ids")
-def sequence_bounds(dst: Any = None, segment_ids: Any = None) -> Any:
+@instruction("segment_ids dtype", "dst segment_ids")
+def sequence_bounds(dst: Any = None, segment_ids: Any = None, dtype: Any = None) -> Any:
+    segment_ids = a_tile(segment_ids, "segment_ids")
+    dst = out_tile(dst, segment_ids, dtype, (segment_ids.partitions, 2, segment_ids.size // segment_ids.partitions))
     recorder().emit("sequence_bounds", {"dst": dst, "src": segment_ids})
-    return dst
+    return made(dst)
 
 
 @instruction("", "dst src")

@@ -100,11 +100,15 @@ def scalar_tensor_tensor(
     return made(out)
 
 
-@instruction("data dtype mask", "dst data")
-def reciprocal(dst: Any = None, data: Any = None, dtype: Any = None) -> Any:
+@instruction("data dtype mask engine", "dst data")
+def reciprocal(dst: Any = None, data: Any = None, dtype: Any = None, engine: Any = None) -> Any:
     out = out_tile(dst, a_tile(data), dtype)
     d, s = held_parts(out, data)
-    recorder().emit("reciprocal", {"dst": d, "src": s})
+    word = engine_word(engine)
+    if word == "act":
+        recorder().emit("activation", {"dst": d, "src": s}, {"func": "reciprocal"})
+    else:
+        recorder().emit("reciprocal", {"dst": d, "src": s}, {"engine": word} if word else None)
     return made(out)
 
 

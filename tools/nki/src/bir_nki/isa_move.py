@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import compute, dtypes, enums, tokens
+from . import compute, dtypes, enums, reductions, tokens
 from .access import access
-from .compute import held_parts, joint_bounds, new_tile, with_bounds
+from .compute import held_parts, new_tile, with_bounds
 from .dtypes import as_dtype
 from .enums import dge_mode, engine_word, oob_mode
 from .errors import fail
@@ -244,12 +244,14 @@ def nc_transpose(dst: Any = None, data: Any = None, engine: Any = None, dtype: A
     if dst is None:
         free = data.size // data.partitions
         small = data.partitions <= 32 and free <= 32 and word != "pe"
+        if data.dtype.itemsize == 1 and not small and word != "dve":
+            # the tensor engine passes wider elements only; bf16 holds these exactly
+            wide = nc_transpose(data=compute.copy(data, dtypes.bfloat16), engine=engine)
+            return made(compute.copy(wide, dtype if dtype is not None else data.dtype))
         shape = (free, data.partitions)
         dst = new_tile(shape, as_dtype(dtype) if dtype is not None else data.dtype, "sbuf" if small or word == "dve" else "psum")
         word = "dve" if small else word
-        bounds = joint_bounds([data])
-        swapped = {-1 if a == -data.ndim else -2: b for a, b in bounds.items()}
-        dst = with_bounds(dst, swapped)
+        dst = reductions.turned(dst, data)
     elif word is None and dst.storage.space == "sbuf":
         word = "dve"
     if word == "dve" and source.partitions * (source.size // source.partitions) > 1024 and dst.storage.space == "psum":

@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from . import record
-from .trace import simulate as _simulate
+from .trace import Spec
+from .trace import trace as _trace
 from .trace import unwrapped
 
 
@@ -29,10 +32,18 @@ class Kernel:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if record.is_tracing():
             return unwrapped(self)(*args, **kwargs)
-        return _simulate(self, *args, **kwargs)
+        return _run(self, *args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+
+def _run(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+    """Trace and simulate; arguments the kernel writes are written in the caller's arrays, and those without data are made up."""
+    rng = np.random.default_rng(0)
+    given = [value.random(rng) if isinstance(value, Spec) else value for value in args]
+    named: dict[str, Any] = {name: value.random(rng) if isinstance(value, Spec) else value for name, value in kwargs.items()}
+    return _trace(kernel, *given, **named).simulate(in_place=True)
 
 
 def jit(function: Any = None, **_: Any) -> Any:
@@ -54,9 +65,9 @@ trace = baremetal = benchmark = profile = old_jit
 
 def simulate(kernel: Any) -> Any:
     """`nki.simulate(kernel)(*arrays)`."""
-    return lambda *args, **kwargs: _simulate(kernel, *args, **kwargs)
+    return lambda *args, **kwargs: _run(kernel, *args, **kwargs)
 
 
 def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
     """`nki.simulate_kernel(kernel, *arrays)`, the old spelling."""
-    return _simulate(kernel, *args, **kwargs)
+    return _run(kernel, *args, **kwargs)

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from . import assign, compute, programs, reductions, replay, tokens
+from .blocks import Blocks
 from .dtypes import (  # noqa: F401
     DType,
     as_dtype,
@@ -65,6 +66,15 @@ class Buffer:
         return hash(self.name)
 
 
+class ByHand:
+    """A memory whose tiles a kernel places itself (`ncc.sbuf.mod_alloc`): they share memory where it says so."""
+
+    __slots__ = ("placed",)
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.placed = (buffer, None)
+
+
 replay.plain(Buffer)
 sbuf = Buffer("sbuf", "sbuf")
 psum_buffer = Buffer("psum", "psum")
@@ -115,6 +125,8 @@ def ndarray(
     kind = as_dtype(dtype)
     if memory.space == "dram":
         out = _dram(sizes, kind, memory.shared, name or None)
+    elif pdim and (type(buffer) is ByHand or _beyond(sizes, pdim, kind, memory.space)):
+        return Blocks(sizes, kind, memory.space, pdim, name or None)  # type: ignore[return-value]
     else:
         out = compute.new_tile(sizes, kind, memory.space, pdim, name or None)
     place = address if address is not None else place
@@ -132,6 +144,11 @@ def ndarray(
     if init_value is not None:
         compute.memset(out, init_value)
     return out
+
+
+def _beyond(sizes: tuple[int, ...], pdim: int, kind: DType, space: str) -> bool:
+    """Whether tiles are more than a partition holds, taken together."""
+    return bool(math.prod(sizes) // sizes[pdim] * kind.itemsize > recorder().limits[f"{space}_bytes"])
 
 
 def _dram(shape: tuple[int, ...], kind: DType, shared: bool, name: str | None) -> Tensor:
@@ -199,14 +216,14 @@ def empty_like(x: Tensor, dtype: Any = None, *, buffer: Any = None, name: str = 
     return ndarray(x.shape, dtype or x.dtype, buffer=buffer or (x.storage.space if x.storage.space != "dram" else None), name=name)
 
 
-def shared_constant(value: Any, dtype: Any = None, name: Any = None) -> Tensor:
+def shared_constant(constant: Any, dtype: Any = None, name: Any = None) -> Tensor:
     """A constant in DRAM: an array, or the `.npy` file that holds it."""
-    if isinstance(value, str):
+    if isinstance(constant, str):
         try:
-            value = np.load(value)
+            constant = np.load(constant)
         except OSError as error:
-            raise fail(f"cannot read `{value}`: {error.strerror or error}") from None
-    return compute.shared_constant(value, dtype)
+            raise fail(f"cannot read `{constant}`: {error.strerror or error}") from None
+    return compute.shared_constant(constant, dtype)
 
 
 shared_identity_matrix = lambda n, dtype=float32: compute.shared_constant(np.eye(n, dtype=as_dtype(dtype).dtype))  # noqa: E731
@@ -335,6 +352,25 @@ class fp32:
     max = 3.4028234663852886e38
 
 
+class bfp16:
+    """Limits of bfloat16."""
+
+    min = -3.3895313892515355e38
+    max = 3.3895313892515355e38
+
+
+def static_cast(input_data: Any, dtype: Any) -> Any:
+    """A number, array or tile in another dtype."""
+    if isinstance(input_data, Tensor):
+        return compute.copy(input_data, dtype)
+    return np.asarray(input_data).astype(as_dtype(dtype).dtype)[()]
+
+
+def sizeinbytes(dtype: Any) -> int:
+    """Bytes of one element."""
+    return int(as_dtype(dtype).itemsize)
+
+
 def finfo(dtype: Any) -> Any:
     """Limits of a float dtype."""
     return ml_dtypes.finfo(as_dtype(dtype).dtype)  # type: ignore[no-untyped-call]
@@ -407,7 +443,7 @@ def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None
 
 
 def _binary_function(word: str) -> Any:
-    def call(x: Any, y: Any, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Any:
+    def call(x: Any, y: Any, dtype: Any = None, mask: Any = None, *, name: Any = None) -> Any:
         return compute.binary(word, x, y, dtype, mask)
 
     return call
@@ -497,18 +533,21 @@ def all_reduce(
 
 
 @entry
-def softmax(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Any:
-    return reductions.softmax(x, axis, dtype, mask)
+def softmax(x: Tensor, axis: Any = -1, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None, name: Any = None) -> Any:
+    return reductions.softmax(x, axis, dtype if dtype is not None else compute_dtype, mask)
 
 
 @entry
-def rms_norm(x: Tensor, w: Tensor, axis: Any, n: Any = None, epsilon: float = 1e-6, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Tensor:
+def rms_norm(
+    x: Tensor, w: Tensor, axis: Any, n: Any = None, epsilon: float = 1e-6, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None,
+    name: Any = None,
+) -> Tensor:  # fmt: skip
     """x / sqrt(sum(x^2) / n + epsilon) * w."""
     squares = reductions.reduce("add", compute.unary("square", x, float32, mask), axis, float32, keepdims=True)
     count = n if n is not None else math.prod(x.shape[a] for a in reductions.axes_of(x, axis))
     scaled = compute.binary("add", compute.binary("multiply", squares, 1.0 / count), float(epsilon))
     normed = compute.binary("multiply", x, compute.unary("rsqrt", scaled), float32)
-    return compute.binary("multiply", normed, w, dtype or x.dtype)  # type: ignore[no-any-return]
+    return compute.binary("multiply", normed, w, dtype or compute_dtype or x.dtype)  # type: ignore[no-any-return]
 
 
 @entry
@@ -534,7 +573,9 @@ def gather_flattened(data: Tensor, indices: Tensor, *, mask: Any = None, dtype: 
     return isa.nc_n_gather(data=data, indices=indices)  # type: ignore[no-any-return]
 
 
-def random_seed(seed: Any, name: Any = None) -> None:
+def random_seed(seed: Any, *, mask: Any = None, name: Any = None) -> None:
+    if mask is False:
+        return
     tile = seed if isinstance(seed, Tensor) else compute.full((1, 1), int(seed), uint32)
     recorder().emit("set_rng_seed", {"src": compute.in_sbuf(tile)})
 
@@ -553,11 +594,13 @@ def dropout(x: Tensor, rate: Any, *, dtype: Any = None, mask: Any = None, name: 
     return isa.dropout(data=x, prob=rate, mask=mask)  # type: ignore[no-any-return]
 
 
-def device_print(*args: Any, **named: Any) -> None:
+def device_print(*args: Any, mask: Any = None, **named: Any) -> None:
     """Print tensors when the kernel runs, after the text that stands beside them."""
+    if mask is False:
+        return
     values = (*args, *named.values())
     text = " ".join(a for a in values if isinstance(a, str))
-    for tensor in (a for a in values if isinstance(a, Tensor)):
+    for tensor in (compute.with_mask(a, mask).effective() for a in values if isinstance(a, Tensor)):
         recorder().emit("device_print", {"src": compute.in_sbuf(tensor) if tensor.storage.space == "psum" else tensor}, {"text": text or tensor.storage.name})
 
 

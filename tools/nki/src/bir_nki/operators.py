@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from .index import IndexArray, Moved
+
 
 class _Probe:
     """How many references a value has that nobody keeps, in the two methods below; it differs between versions of Python."""
@@ -37,10 +39,10 @@ class Operators:
         return replay.run(r, compute.binary, args, {}, sys._getframe(2))
 
     def __add__(self, other: Any) -> Any:
-        return self._binary("add", other)
+        return Moved(self, other) if type(other) is IndexArray else self._binary("add", other)
 
     def __radd__(self, other: Any) -> Any:
-        return self._binary("add", other, True)
+        return Moved(self, other) if type(other) is IndexArray else self._binary("add", other, True)
 
     def __sub__(self, other: Any) -> Any:
         return self._binary("subtract", other)

@@ -21,7 +21,7 @@ import numpy as np
 from . import names, psum, replay
 from .dtypes import DType
 from .errors import OURS, KernelError, fail, is_ours, kernel_frame, nearest
-from .index import Affine
+from .index import Affine, IndexArray, Moved
 from .table import Op, Role, Table, table
 from .storage import Storage
 from .tensor import Tensor
@@ -43,8 +43,8 @@ class Register:
         lhs, rhs = (other, self) if reverse else (self, other)
         return recorder().register("register_alu", {"lhs": lhs, "rhs": rhs}, {"op": op}, self.name.rstrip("0123456789_") or "r")
 
-    def __add__(self, other: Any) -> Register:
-        return self._alu("add", other)
+    def __add__(self, other: Any) -> Any:
+        return Moved(self, other) if type(other) is IndexArray else self._alu("add", other)
 
     __radd__ = __add__
 
@@ -308,6 +308,8 @@ class Recorder:
                     psum.touch(self, value, False)
                     at = storage.last = len(lines)
             texts.append(value._text or value.text())
+        if "" in texts:
+            return  # masked off as a whole
         # an instruction reads before it writes
         for value in written:
             psum.touch(self, value, True)

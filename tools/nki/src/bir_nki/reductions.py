@@ -11,6 +11,7 @@ from .compute import (
     binary,
     copy,
     in_sbuf,
+    is_empty,
     joint_bounds,
     new_tile,
     on_chip,
@@ -166,10 +167,19 @@ def pe_transpose(x: Tensor, dtype: Any = None) -> Tensor:
     free = x.size // x.partitions
     if free > 128:
         raise fail(f"a transpose on the tensor engine takes at most 128 x 128, found {x.partitions} x {free}")
-    out = new_tile((free, x.partitions), x.dtype, "psum")
-    recorder().emit("transpose", {"dst": out, "src": x})
-    recorder().last_matmul = (out, "transpose", {"src": x}, {})
+    if x.dtype.itemsize == 1:
+        # it passes wider elements only; bf16 holds these exactly
+        return copy(pe_transpose(copy(x, dtypes.bfloat16)), x.dtype)
+    out = turned(new_tile((free, x.partitions), x.dtype, "psum"), x)
+    source = x.effective()
+    recorder().emit("transpose", {"dst": out.effective(), "src": source})
+    recorder().last_matmul = (out, "transpose", {"src": source}, {})
     return recorder().made(out)
+
+
+def turned(out: Tensor, x: Tensor) -> Tensor:
+    """A tile for a transpose of `x`: it holds values where `x` does."""
+    return with_bounds(out, {-1 if axis == -x.ndim else -2: bound for axis, bound in joint_bounds([x]).items()})
 
 
 def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, mask: Any = None) -> Tensor:
@@ -184,12 +194,16 @@ def product(stationary: Tensor, moving: Tensor, attrs: dict[str, Any] | None = N
     r = recorder()
     bounds = joint_bounds([stationary]), joint_bounds([moving])
     s, m = stationary.effective(), moving.effective()
+    if is_empty(s) or is_empty(m):
+        out = new_tile((stationary.size // stationary.partitions, moving.size // moving.partitions), dtypes.float32, "psum")
+        return r.made(with_bounds(out, {-1: (0, 0)}))
     if s.partitions != m.partitions:
         k = min(s.partitions, m.partitions)
         s, m = s[0:k], m[0:k]
     # a transpose passes elements through as they are
     kind = stationary.dtype if (attrs or {}).get("is_transpose") else dtypes.float32
-    rows, columns = stationary.size // max(1, stationary.partitions), moving.size // max(1, moving.partitions)
+    pairs = 2 if (attrs or {}).get("double_row") else 1  # rows of two at a time
+    rows, columns = stationary.size // max(1, pairs * stationary.partitions), moving.size // max(1, pairs * moving.partitions)
     out = new_tile((rows, columns), kind, "psum", name=recorder().assigned_name() or "product")
     valid: dict[int, tuple[int, int | None]] = {}
     if -1 in bounds[0]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import dtypes, enums, isa, jit, language
 from .errors import unknown
+from .trace import Spec
 
 
 class _Meta(type):
@@ -38,19 +39,21 @@ class NKIObject(metaclass=_Meta):
 
 
 class _Placed:
-    """`ncc.sbuf` / `ncc.psum` of old-style NKI: placement by hand is left to the allocator."""
+    """`ncc.sbuf` / `ncc.psum` of old-style NKI: where its tiles lie is left to the allocator."""
 
     def __init__(self, buffer: Any) -> None:
         self.placed = (buffer, None)
         self._buffer = buffer
 
     def alloc(self, *_: Any, **__: Any) -> Any:
+        return language.ByHand(self._buffer)
+
+    mod_alloc = alloc
+
+    def auto_alloc(self, *_: Any, **__: Any) -> Any:
         return self._buffer
 
-    mod_alloc = auto_alloc = alloc
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        return self._buffer
+    __call__ = auto_alloc
 
 
 def _passing(function: Any = None, **_: Any) -> Any:
@@ -92,7 +95,10 @@ class _Typing(types.ModuleType):
 
 
 class _Annotation:
-    def __class_getitem__(cls, _: Any) -> Any:
+    def __class_getitem__(cls, given: Any) -> Any:
+        if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], (tuple, list)):
+            # `tensor[[250, 512], nl.float32]`: an argument without data
+            return Spec(tuple(int(n) for n in given[0]), dtypes.as_dtype(given[1]))
         return cls
 
 
@@ -104,6 +110,7 @@ def _modules() -> dict[str, types.ModuleType]:
         "nki.isa.constants",
         **{n: getattr(enums, n) for n in ("engine", "reduce_cmd", "dge_mode", "oob_mode", "matmul_perf_mode", "dma_engine", "nc_version")},
     )
+    sizes = _module("nki.language.constants", False, sizeinbytes=language.sizeinbytes, **{n: getattr(language.constants, n) for n in ("pmax", "psum_fmax")})
     compiler = _module(
         "nki.compiler", package=True, sbuf=_Placed(language.sbuf), psum=_Placed(language.psum), enable_stack_allocator=_passing,
         skip_middle_end_transformations=_passing, force_auto_alloc=_passing, under_development=_passing,
@@ -126,6 +133,7 @@ def _modules() -> dict[str, types.ModuleType]:
         out[root] = _module(root, package=True, **{**shared, "jit": mark})
         out[f"{root}.isa"] = isa
         out[f"{root}.language"] = language
+        out[f"{root}.language.constants"] = sizes
         out[f"{root}.isa.constants"] = constants
         out[f"{root}.isa.neuron_isa"] = isa
         out[f"{root}.typing"] = typing
@@ -137,6 +145,9 @@ def _modules() -> dict[str, types.ModuleType]:
         out[f"{root}.simulator"] = _module(f"{root}.simulator", False, simulate=jit.simulate, simulate_kernel=jit.simulate_kernel)
     language.NKIObject = NKIObject
     isa.constants = constants
+    for name in ("neuronxcc.starfish", "neuronxcc.starfish.support"):
+        out[name] = _module(name, package=True)
+    out["neuronxcc.starfish.support.dtype"] = _module("neuronxcc.starfish.support.dtype", False, **types_of)
     out["neuronxcc"] = _module("neuronxcc", package=True, nki=out["neuronxcc.nki"], __version__="0.0.0")
     return out
 

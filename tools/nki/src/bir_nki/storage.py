@@ -21,6 +21,8 @@ class Storage:
     at = ""
     #: Data of a constant.
     value: Any = None
+    #: The kernel's line that stored a value which a mask had left undefined in part.
+    cut: tuple[str, int] | None = None
     #: Why nothing may be written here, if nothing may.
     frozen: str | None = None
 

@@ -30,7 +30,7 @@ from .access import (
 )
 from .dtypes import DType
 from .errors import fail
-from .index import Affine, IndexArray, Run, broadcast_shapes
+from .index import Affine, IndexArray, Mask, Moved, Run, broadcast_shapes
 from .operators import Operators
 from .storage import Storage
 
@@ -45,6 +45,11 @@ def _span(k: Any) -> tuple[int, int]:
         return 0, 0
     moves = [c * (n - 1) for c, n in zip(k.coefficients, k.extents)]
     return sum(m for m in moves if m < 0), sum(m for m in moves if m > 0)
+
+
+def _is_run_time(k: Any) -> bool:
+    """Whether an index has no value while tracing: a register, or a tile of one number."""
+    return isinstance(k, Tensor) or getattr(k, "is_register", False)
 
 
 class Tensor(Operators):
@@ -126,6 +131,14 @@ class Tensor(Operators):
     def partitions(self) -> int:
         return self.dims[self.pdim][1] if self.pdim >= 0 else 1
 
+    @property
+    def shape_2d(self) -> tuple[int, int]:
+        """Partitions, and elements of each."""
+        return self.partitions, self.size // max(1, self.partitions)
+
+    def as_tile(self) -> Tensor:
+        return self
+
     def __len__(self) -> int:
         return self.dims[0][1]
 
@@ -201,6 +214,10 @@ class Tensor(Operators):
     def _general(self, keys: tuple[Any, ...]) -> Tensor:
         """Indexing with all that is allowed."""
         dims = self.dims
+        if len(keys) == 1 and type(keys[0]) is Mask:
+            from . import compute
+
+            return compute.with_mask(self, keys[0])  # type: ignore[no-any-return]
         if type(self.valid) is Unproved:
             if all(k is Ellipsis or (type(k) is slice and k == slice(None)) for k in keys):
                 return self
@@ -210,7 +227,7 @@ class Tensor(Operators):
         for at, k in enumerate(keys):
             if type(k) is Tensor and k.size > 1:
                 return self._indirect(keys, at)
-        if any(type(k) is IndexArray or k is None for k in keys):
+        if any(type(k) is IndexArray or type(k) is Moved or k is None for k in keys):
             return self._fancy(keys)
         offset, p0 = self.offset, self.p0
         pdim, new_pdim = self.pdim, -1
@@ -313,8 +330,28 @@ class Tensor(Operators):
             raise outside(self, k, axis, count)
         return k + count if k < 0 else k
 
+    def _started(self, keys: tuple[Any, ...]) -> Tensor:
+        """Indexing by index arrays, one dimension of which begins where a register or a tile of one number says."""
+        dynamic = self.dynamic
+        plain: list[Any] = []
+        for axis, k in enumerate(keys):
+            start, rest = (k.start, k.array) if type(k) is Moved else (k, 0)
+            if not _is_run_time(start):
+                plain.append(k)
+                continue
+            if dynamic is not None or axis == self.pdim:
+                raise fail("one dimension of a view may begin where a register or tile says, and no partition")
+            if isinstance(start, Tensor) and start.size != 1:
+                raise fail(f"beside index arrays, a dimension begins where one number says, found `{start.storage.name}` of shape {list(start.shape)}")
+            dynamic = ("scalar", start, self.dims[axis][0])
+            plain.append(rest)
+        base = Tensor(self.storage, self.dtype, self.offset, self.p0, self.dims, self.pdim, self.valid, dynamic)
+        return base._fancy(tuple(plain))
+
     def _fancy_of(self, keys: tuple[Any, ...]) -> Tensor:
         """The same, worked out."""
+        if any(type(k) is Moved or _is_run_time(k) for k in keys):
+            return self._started(keys)
         arrays = [k for k in keys if isinstance(k, IndexArray)]
         if not arrays:  # only new axes
             out = self
@@ -524,7 +561,12 @@ class Tensor(Operators):
         shape[dim] = size
         return self.broadcast_to(shape)
 
-    def expand_dims(self, dim: int) -> Tensor:
+    def expand_dims(self, dim: Any) -> Tensor:
+        if isinstance(dim, (tuple, list)):
+            out, rank = self, self.ndim + len(dim)
+            for at in sorted(d % rank for d in dim):
+                out = out.expand_dims(at)
+            return out
         at = dim + self.ndim + 1 if dim < 0 else dim
         pdim = self.pdim + 1 if 0 <= at <= self.pdim else self.pdim
         return self._view(self.offset, self.p0, self.dims[:at] + ((0, 1),) + self.dims[at:], pdim)
@@ -659,10 +701,14 @@ class Tensor(Operators):
         return free_dims(self.dims, self.pdim)
 
     def text(self) -> str:
-        """The operand in `.bir` text."""
+        """The operand in `.bir` text; empty where it has no elements."""
         text = self._text
         if text is None:
             if type(self.valid) is Unproved:
                 self.valid.prove(self)
+            for _, count in self.dims:
+                if count == 0:
+                    self._text = ""
+                    return ""
             text = self._text = access(self, dram_dims(self.dims) if self.storage.space == "dram" else free_dims(self.dims, self.pdim))
         return text

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from . import capacity, compute, programs, record
+from . import assign, capacity, compute, language, programs, record
 from .dtypes import DType, as_dtype
 from .errors import KernelError, Rejected, ToolError, is_ours
 from .record import Module, Recorder
@@ -28,6 +28,8 @@ from .storage import Storage
 from .tensor import Tensor
 
 _LOC = re.compile(r'loc\("((?:[^"\\]|\\.)*)":(\d+):(\d+)\)\s*\{?\s*$')
+
+_UNWRITTEN = re.compile(r"output `%(\w+)` .* never written")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,13 +42,22 @@ class Spec:
     def __str__(self) -> str:
         return f"{self.dtype.bir}[{','.join(map(str, self.shape))}]"
 
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        """Data made up for it: normal numbers, or whole ones from 0 to 7."""
+        if self.dtype.is_float:
+            return rng.standard_normal(self.shape).astype(self.dtype.dtype)
+        if self.dtype.kind == "x":
+            raise ToolError(f"data of {self} cannot be made up: give --inputs")
+        return rng.integers(0, 8, self.shape).astype(self.dtype.dtype)
+
 
 class Trace:
     """A traced (or optimised) kernel: `.bir` text, its arguments, and where its results are."""
 
     def __init__(
         self, name: str, text: str, inputs: dict[str, Any], outputs: list[Tensor], kinds: dict[str, DType], files: dict[str, str],
-        instructions: int, single: bool,
+        instructions: int, single: bool, written: list[str],
+        cuts: dict[str, tuple[str, int]],
     ) -> None:  # fmt: skip
         self.name = name
         #: The program as text.
@@ -59,6 +70,8 @@ class Trace:
         #: How many instructions the kernel recorded.
         self.instructions = instructions
         self._single = single
+        self._written = written
+        self._cuts = cuts
 
     @property
     def output_names(self) -> list[str]:
@@ -93,7 +106,7 @@ class Trace:
         )
         if run.returncode:
             raise self._rejected(run.stderr.decode(errors="replace"))
-        out = Trace(self.name, run.stdout.decode(), self.inputs, self._outputs, self._kinds, self._files, self.instructions, self._single)
+        out = Trace(self.name, run.stdout.decode(), self.inputs, self._outputs, self._kinds, self._files, self.instructions, self._single, self._written, self._cuts)
         return out
 
     def _rejected(self, stderr: str) -> Exception:
@@ -107,7 +120,12 @@ class Trace:
             if finding.get("severity") != "error":
                 continue
             file, number = self._place(lines, finding.get("line", 0))
-            found.append(KernelError(finding["message"], file, number, finding.get("help")))
+            help = finding.get("help")
+            unwritten = _UNWRITTEN.search(finding["message"])
+            if unwritten and unwritten[1] in self._cuts:
+                file, number = self._cuts[unwritten[1]]
+                help = "what is stored here holds nothing where a mask was false"
+            found.append(KernelError(finding["message"], file, number, help))
         if not found:
             return ToolError(f"bir-opt failed:\n{stderr.strip()}")
         if all(error.file is None for error in found):
@@ -123,8 +141,11 @@ class Trace:
                 return self._files.get(match[1], match[1]), int(match[2])
         return None, 0
 
-    def simulate(self, *, target_flags: tuple[str, ...] = ()) -> Any:
-        """Run it on `bir-sim`; the kernel's results as numpy arrays, shaped as the kernel returned them."""
+    def simulate(self, *, target_flags: tuple[str, ...] = (), in_place: bool = False) -> Any:
+        """Run it on `bir-sim`; the kernel's results as numpy arrays, shaped as the kernel returned them.
+
+        With `in_place`, arguments that the kernel writes are written too, where they are arrays that can be.
+        """
         with tempfile.TemporaryDirectory(prefix="bir-nki-") as folder:
             program = pathlib.Path(folder, f"{self.name}.bir")
             program.write_text(self.text)
@@ -138,6 +159,11 @@ class Trace:
                 raise self._failed(run.stderr)
             with np.load(outputs) as file:
                 arrays = {name: file[name].view(self._kinds[name].dtype) for name in file.files}
+        if in_place:
+            for name in self._written:
+                array = self.inputs[name]
+                if isinstance(array, np.ndarray) and array.flags.writeable and name in arrays:
+                    array[...] = arrays[name].reshape(array.shape)
         results = [_seen(t, arrays[t.storage.name]) for t in self._outputs]
         return results[0] if self._single else tuple(results)
 
@@ -245,7 +271,8 @@ def unwrapped(kernel: Any) -> Callable[..., Any]:
 def _grid(grid: Any) -> tuple[int, ...]:
     if grid is None:
         return ()
-    return tuple(int(n) for n in (grid if isinstance(grid, (tuple, list)) else (grid,)))
+    # `kernel[0]` is a way to say one program
+    return tuple(max(1, int(n)) for n in (grid if isinstance(grid, (tuple, list)) else (grid,)))
 
 
 def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verify: bool = True, **kwargs: Any) -> Trace:
@@ -256,15 +283,16 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
     """
     grid = _grid(grid) or _grid(getattr(kernel, "grid", None))
     function = unwrapped(kernel)
-    two_cores = grid == (2,) and target != "trn1" and not getattr(kernel, "one_core", False)
+    old_style = bool(getattr(kernel, "one_core", False))
+    two_cores = grid == (2,) and target != "trn1" and not old_style
     # A trace makes many small objects and hardly any cycles.
     collecting = gc.isenabled()
     gc.disable()
     try:
         try:
-            recorder, results, arguments = _recorded(function, args, kwargs, target, grid, two_cores)
+            recorder, results, arguments = _recorded(function, args, kwargs, target, grid, two_cores, old_style)
         except programs.Meet:
-            recorder, results, arguments = _recorded(function, args, kwargs, target, grid, two_cores, in_turns=True)
+            recorder, results, arguments = _recorded(function, args, kwargs, target, grid, two_cores, old_style, in_turns=True)
     finally:
         if collecting:
             gc.enable()
@@ -274,13 +302,15 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
     text = "".join(_text(recorder, module) for module in recorder.modules)
     kinds = {s.name: s.dtype for module in recorder.modules for s in module.storages}
     single = not isinstance(results[0], (tuple, list)) and len(outputs) == 1
-    out = Trace(recorder.name, text, arguments.data, outputs, kinds, recorder.files, recorder.calls, single)
+    written = [s.name for s in arguments.storages if s.kind == "inout"]
+    cuts = {s.name: s.cut for module in recorder.modules for s in module.storages if s.cut is not None}
+    out = Trace(recorder.name, text, arguments.data, outputs, kinds, recorder.files, recorder.calls, single, written, cuts)
     return out.verified() if verify else out
 
 
 def _recorded(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], target: str, grid: tuple[int, ...], two_cores: bool,
-    in_turns: bool = False,
+    old_style: bool, in_turns: bool = False,
 ) -> tuple[Recorder, list[Any], _Arguments]:  # fmt: skip
     """Run the programs of a grid, one after the other or in turns."""
     recorder = Recorder(getattr(function, "__name__", "kernel"), target)
@@ -299,14 +329,14 @@ def _recorded(
     try:
         arguments, bound = begin(0)
         if in_turns:
-            results = programs.Programs(recorder, [(place, functools.partial(_call, recorder, function, bound)) for place in places]).run()
+            results = programs.Programs(recorder, [(place, functools.partial(_call, recorder, function, bound, old_style)) for place in places]).run()
         else:
             for number, place in enumerate(places):
                 if number and two_cores:
                     arguments, bound = begin(number)
                 recorder.shared_next = 0
                 recorder.program = place
-                results.append(_call(recorder, function, bound))
+                results.append(_call(recorder, function, bound, old_style))
     finally:
         record.pop()
     return recorder, results, arguments
@@ -338,7 +368,7 @@ def _bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     return bound
 
 
-def _call(recorder: Recorder, function: Callable[..., Any], bound: inspect.BoundArguments) -> Any:
+def _call(recorder: Recorder, function: Callable[..., Any], bound: inspect.BoundArguments, old_style: bool = False) -> Any:
     """Run one program."""
     recorder.loops.clear()
     try:
@@ -355,7 +385,23 @@ def _call(recorder: Recorder, function: Callable[..., Any], bound: inspect.Bound
         raise recorder.fault
     if recorder.whiles:
         raise KernelError("a loop on a register cannot be left by `break` or `return`", *(recorder.whiles[-1][1] or (None, 0)))
+    if old_style:
+        return type(result)(_delivered(recorder, v) for v in result) if isinstance(result, (tuple, list)) else _delivered(recorder, result)
     return result
+
+
+def _delivered(recorder: Recorder, value: Any) -> Any:
+    """A tile that an old-style kernel returns, stored to DRAM; its own simulator shows tiles of any memory."""
+    if not isinstance(value, Tensor) or not value.on_chip:
+        return value
+    storage = value.storage
+    recorder.here = record.Site(storage.loc, storage.where, None)
+    try:
+        out = language.ndarray(value.shape, value.dtype, buffer=language.shared_hbm, name=f"{storage.name}_out")
+        assign.store(out, value)
+    finally:
+        recorder.here = None
+    return out
 
 
 def innermost(error: BaseException) -> tuple[str | None, int]:

@@ -1,0 +1,343 @@
+"""Old-style tiles: arrays of them, what masks leave, run-time starts, and calls of kernels on arrays."""
+
+import functools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import bir_nki
+import neuronxcc.nki as nki
+import neuronxcc.nki.compiler as ncc
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+from conftest import f32, same_after_passes
+from neuronxcc.nki.typing import tensor
+
+
+def check(kernel, arrays, wanted, tolerance=0):
+    traced = bir_nki.trace(kernel, *arrays)
+    results = traced.simulate()
+    np.testing.assert_allclose(results, wanted, rtol=tolerance, atol=tolerance)
+    same_after_passes(traced, results)
+    return traced
+
+
+# ---- starts known at run time only ----
+
+
+def test_columns_from_where_a_tile_says(rng):
+    """One dimension of a tile on chip begins at a number of another tile, alone and with an index array behind it."""
+
+    def kernel(x, starts):
+        out = nl.ndarray((128, 5, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+        i_p, i_f = nl.mgrid[0:128, 0:8]
+        tile, at = nl.load(x), nl.load(starts)
+        picked = nl.ndarray((128, 5, 8), dtype=x.dtype)
+        for k in nl.affine_range(4):
+            picked[i_p, k, i_f] = nisa.tensor_copy_dynamic_src(tile[i_p, at[0, k] + i_f])
+        picked[i_p, 4, i_f] = nisa.tensor_copy_dynamic_src(tile[i_p, i_f + at[0, 4] + 2])
+        nl.store(out, picked)
+        return out
+
+    x, starts = f32(rng, 128, 64), np.array([[3, 56, 0, 17, 9]], np.int32)
+    wanted = np.stack([x[:, s : s + 8] for s in (3, 56, 0, 17, 11)], 1)
+    check(kernel, [x, starts], wanted)
+
+
+def test_rows_from_where_a_tile_says(rng):
+    def kernel(x, starts):
+        out = nl.ndarray((64, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        i_p, i_f = nl.mgrid[0:64, 0:32]
+        at = nl.load(starts)
+        nl.store(out, nl.load(x[at[0, 0] + i_p, i_f]))
+        return out
+
+    x = f32(rng, 200, 32)
+    check(kernel, [x, np.array([[77]], np.int32)], x[77:141])
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (lambda t, i, j, at: t[at[0, 0] + i, j], "one dimension of a view may begin where a register or tile says, and no partition"),
+        (lambda t, i, j, at: t[i, at[0, 0:2] + j], "begins where one number says, found `at` of shape [1, 2]"),
+    ],
+)
+def test_run_time_starts_that_cannot_be(index, message, rng):
+    def kernel(x, starts):
+        out = nl.ndarray((128, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+        i, j = nl.mgrid[0:128, 0:8]
+        t, at = nl.load(x), nl.load(starts)
+        nl.store(out, nisa.tensor_copy_dynamic_src(index(t, i, j, at)))
+        return out
+
+    with pytest.raises(bir_nki.KernelError, match=r"test_old_tiles.py:\d+: error: ") as caught:
+        bir_nki.trace(kernel, f32(rng, 128, 64), np.zeros((1, 2), np.int32))
+    assert message in str(caught.value)
+
+
+# ---- partitions in between ----
+
+
+def test_rows_are_written_where_engines_cannot_begin(rng):
+    def kernel(x):
+        out = nl.ndarray((32, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+        table = nl.zeros((32, 4), dtype=nl.float32)
+        tile = nl.load(x)
+        for i in nl.static_range(32):
+            table[i, i % 4] = float(i)
+        table[5:7, :] = tile[9:11, :]
+        nl.store(out, table)
+        return out
+
+    x = f32(rng, 32, 4)
+    wanted = np.zeros((32, 4), np.float32)
+    wanted[np.arange(32), np.arange(32) % 4] = np.arange(32)
+    wanted[5:7] = x[9:11]
+    check(kernel, [x], wanted)
+
+
+# ---- bytes through the tensor engine ----
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3, np.int8, np.uint8])
+def test_tiles_of_bytes_are_transposed(dtype, rng):
+    def kernel(x):
+        out = nl.ndarray((2, x.shape[1], x.shape[0]), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        nl.store(out[0], nisa.nc_transpose(tile))
+        nl.store(out[1], nl.transpose(tile))
+        return out
+
+    x = rng.integers(0, 100, (128, 64)).astype(dtype)
+    results = bir_nki.trace(kernel, x).simulate()
+    np.testing.assert_array_equal(results.view(np.uint8), np.stack([x.T, x.T]).view(np.uint8))
+
+
+def test_two_rows_at_a_time_give_back_a_tile(rng):
+    def kernel(a, b):
+        out = nl.ndarray((16, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, nisa.nc_matmul(nl.load(a), nl.load(b), perf_mode="double_row_gen3"))
+        return out
+
+    a, b = (f32(rng, *shape).astype(ml_dtypes.float8_e4m3) for shape in ((128, 2, 16), (128, 2, 512)))
+    wanted = np.einsum("kti,ktj->ij", a.astype(np.float32), b.astype(np.float32))
+    check(kernel, [a, b], wanted, 1e-4)
+
+
+def test_sequence_bounds_give_back_a_tile():
+    def kernel(ids):
+        out = nl.ndarray((1, 2, 6), dtype=ids.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nisa.sequence_bounds(segment_ids=nl.load(ids)))
+        return out
+
+    ids = np.array([[1, 1, 0, 2, 2, 2]], np.float32)
+    check(kernel, [ids], np.array([[[0, 0, 6, 3, 3, 3], [2, 2, -1, 6, 6, 6]]], np.float32))
+
+
+# ---- arrays of tiles ----
+
+
+def test_tiles_placed_by_hand_share_memory(rng):
+    """Of 64 tiles of 16 KiB two are alive at a time, and of as many PSUM banks one."""
+    n = 64
+
+    def kernel(x):
+        out = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+        i_p, i_f, i_b = nl.arange(128)[:, None], nl.arange(4096)[None, :], nl.arange(512)[None, :]
+        wide = nl.ndarray((n, nl.par_dim(128), 4096), dtype=nl.float32, buffer=ncc.sbuf.mod_alloc(base_addr=0, num_free_tiles=(2,)))
+        banks = nl.ndarray((n, 2, nl.par_dim(128), 512), dtype=nl.float32, buffer=ncc.psum.alloc(lambda idx, p, f: (idx[1], 0, 0)))
+        total = nl.zeros((128, 512), dtype=nl.float32)
+        for k in nl.affine_range(n):
+            wide[k, i_p, i_f] = nl.load(x[i_p, i_f]) * float(k)
+            banks[k, k % 2, i_p, i_b] = nisa.nc_matmul(wide[k, :, 0:128], wide[k, :, 512:1024])
+            banks[k, k % 2] += nisa.nc_matmul(wide[k, :, 128:256], wide[k, :, 1024:1536])
+            total += banks[k, k % 2]
+        nl.store(out, total)
+        return out
+
+    x = f32(rng, 128, 4096)
+    one = x[:, 0:128].T @ x[:, 512:1024] + x[:, 128:256].T @ x[:, 1024:1536]
+    squares = sum(k * k for k in range(n))
+    traced = bir_nki.trace(kernel, x)
+    np.testing.assert_allclose(traced.simulate(), one * squares, rtol=1e-3, atol=squares * 1e-3)
+    # what is computed for a tile is made there, never copied
+    assert traced.text.count("matmult") == 2 * n and "tensor_copy" not in traced.text
+
+
+def test_array_of_tiles_that_is_sliced_is_one(rng):
+    def kernel(x):
+        out = nl.ndarray((128, 4), dtype=x.dtype, buffer=nl.shared_hbm)
+        tiles = nl.ndarray((4, nl.par_dim(128), 32), dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=0))
+        tiles[0:2] = nl.load(x[0:2].permute(1, 0, 2)).permute(1, 0, 2)
+        tiles[2:4] = nl.load(x[2:4].permute(1, 0, 2)).permute(1, 0, 2)
+        sums = nl.ndarray((128, 4), dtype=x.dtype)
+        for k in range(4):
+            sums[:, k] = nl.sum(tiles[k], axis=1)
+        nl.store(out, sums)
+        return out
+
+    x = f32(rng, 4, 128, 32)
+    check(kernel, [x], x.sum(2).T, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (lambda tiles: tiles[4, :, 0:8], "index `4` of dimension 0 is outside `tiles`, which has 4 elements there"),
+        (lambda tiles: tiles[0:2], "the tiles of `tiles` were chosen by plain numbers before"),
+    ],
+)
+def test_mistakes_with_arrays_of_tiles(index, message, rng):
+    def kernel(x):
+        out = nl.ndarray((128, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        tiles = nl.ndarray((4, nl.par_dim(128), 32), dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=0))
+        tiles[0] = nl.load(x)
+        nl.store(out, index(tiles))
+        return out
+
+    with pytest.raises(bir_nki.KernelError, match=r"test_old_tiles.py:\d+: error: ") as caught:
+        bir_nki.trace(kernel, f32(rng, 128, 32))
+    assert message in str(caught.value)
+
+
+# ---- masks ----
+
+
+@pytest.mark.parametrize("rows", [128, 100, 3])
+def test_tile_that_is_filled_under_a_mask(rows, rng):
+    """What is assigned under a mask to all of a fresh tile, and of a tile of an array, is what it holds."""
+
+    def kernel(x, height):
+        out = nl.ndarray((height, 128), dtype=x.dtype, buffer=nl.shared_hbm)
+        i, j = nl.mgrid[0:128, 0:128]
+        tile = nl.ndarray((128, 128), dtype=x.dtype)
+        tile[...] = nl.load(x[i, j], mask=i < height)
+        tiles = nl.ndarray((2, nl.par_dim(128), 128), dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=0))
+        tiles[1] = nl.exp(tile)
+        turned = nisa.nc_transpose(tiles[1])
+        nl.store(out[i, j], nl.transpose(nl.copy(turned)), mask=i < height)
+        return out
+
+    x = f32(rng, rows, 128)
+    check(functools.partial(kernel, height=rows), [x], np.exp(x), 1e-6)
+
+
+def test_tile_that_is_filled_again_holds_more(rng):
+    def kernel(x):
+        out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        i, j = nl.mgrid[0:128, 0:64]
+        tile = nl.ndarray((128, 64), dtype=x.dtype)
+        tile[...] = nl.load(x[i, j], mask=i < 10)
+        tile[...] = nl.load(x[i, j], mask=i < 100)
+        tile[...] = nl.copy(tile * 2.0, mask=i < 50)
+        nl.store(out[i, j], tile, mask=i < 100)
+        nl.store(out[100:128], nl.load(x[100:128]))
+        return out
+
+    x = f32(rng, 128, 64)
+    check(kernel, [x], np.concatenate([x[:50] * 2, x[50:]]))
+
+
+def test_instructions_that_are_masked_off_as_a_whole(rng):
+    """A transpose, products, a reduction and an activation with a column, of tiles that hold nothing."""
+
+    def kernel(x):
+        out = nl.ndarray((2, 128, 128), dtype=nl.float32, buffer=nl.shared_hbm)
+        total = nl.zeros((128, 128), dtype=nl.float32)
+        for k in range(2):
+            tile = nl.load(x[k], mask=k == 0)
+            column = nl.sum(tile, axis=1, keepdims=True)
+            e = nisa.activation(np.exp, tile, bias=column)
+            turned = nl.copy(nisa.nc_transpose(e))
+            product = nl.zeros((128, 128), dtype=nl.float32, buffer=nl.psum)
+            product += nisa.nc_matmul(turned, turned, mask=k == 0)
+            nl.store(out[k], product, mask=k == 0)
+            total[...] = nl.copy(product, mask=k == 0)
+        nl.store(out[1], total)
+        return out
+
+    x = f32(rng, 2, 128, 128) * 0.1
+    e = np.exp(x[0] + x[0].sum(1, keepdims=True))
+    wanted = e @ e.T
+    results = bir_nki.trace(kernel, x).simulate()
+    np.testing.assert_allclose(results, np.stack([wanted, wanted]), rtol=1e-3)
+
+
+# ---- calls on arrays ----
+
+
+@nki.trace
+def halves_and_doubles(x, half, double):
+    tile = nl.load(x)
+    nl.store(half, tile * 0.5)
+    nl.store(double, tile + tile)
+
+
+def test_arguments_are_written_in_place(rng):
+    x = f32(rng, 64, 32)
+    half, double = np.zeros_like(x), np.zeros_like(x)
+    nki.simulate_kernel(halves_and_doubles, x, half, double)
+    np.testing.assert_array_equal(half, x * 0.5)
+    np.testing.assert_array_equal(double, x * 2)
+    half[...] = 0
+    halves_and_doubles[0](x, half, double)  # one program
+    np.testing.assert_array_equal(half, x * 0.5)
+    double.flags.writeable = False
+    halves_and_doubles(x, half, double)
+
+
+def test_arguments_without_data_are_made_up():
+    results = nki.benchmark(warmup=1, iters=1)(halves_and_doubles)(*(tensor[[64, 32], nl.float32],) * 3)
+    assert [r.shape for r in results] == [(64, 32)] * 2 and np.all(results[0] * 4 == results[1])
+
+
+def test_tiles_that_are_returned_are_stored(rng):
+    @nki.jit(mode="simulation")
+    def kernel(x):
+        tile = nl.load(x)
+        return tile, nisa.nc_transpose(tile)
+
+    x = f32(rng, 64, 128)
+    a, b = kernel(x)
+    np.testing.assert_array_equal(a, x)
+    np.testing.assert_array_equal(b, x.T)
+
+
+# ---- names and arguments others use ----
+
+
+def test_arguments_of_the_documented_signatures(rng):
+    """Positional dtypes and masks, `compute_dtype`, engines, several new axes, masks as indices, constants by name."""
+    from neuronxcc.nki.language.constants import sizeinbytes
+
+    def kernel(x, w):
+        out = nl.ndarray((7, 128, 32), dtype=nl.float32, buffer=nl.shared_hbm)
+        i, j = nl.mgrid[0:128, 0:32]
+        tile, weight = nl.load(x), nl.load(w)
+        assert tile.shape_2d == (128, 32) and tile.as_tile().shape == (128, 32)
+        assert tile.expand_dims((1, -1)).shape == (128, 1, 32, 1)
+        assert (sizeinbytes(nl.bfloat16), nl.static_cast(3.7, np.int32), nl.bfp16.min < -3.3e38) == (2, 3, True)
+        nl.store(out[0], nl.fmod(tile, 0.75, nl.float32, i < 64), mask=i < 64)
+        nl.store(out[0, 64:128], nl.mod(tile[64:128], 0.75, nl.float32))
+        nl.store(out[1], nl.softmax(tile, axis=-1, compute_dtype=nl.float32))
+        nl.store(out[2], nl.rms_norm(tile, weight, axis=1, n=32, compute_dtype=nl.float32))
+        nl.store(out[3], nisa.reciprocal(tile, engine=nisa.scalar_engine))
+        nl.store(out[4], nisa.reciprocal(tile, engine=nisa.vector_engine))
+        nl.store(out[5], tile[i < 100])
+        nl.store(out[5, 100:128], nl.static_cast(tile, nl.float32)[100:128])
+        nl.store(out[6], nl.load(nl.shared_constant(constant=np.full((128, 32), 7.0, np.float32))))
+        nl.random_seed(3, mask=False)
+        nl.device_print("rows", tile, mask=i < 2)
+        return out
+
+    x, w = f32(rng, 128, 32), f32(rng, 128, 32)
+    x[abs(x) < 0.1] = 0.5
+    e = np.exp(x - x.max(1, keepdims=True))
+    remainder = np.concatenate([np.fmod(x[:64], 0.75), np.mod(x[64:], 0.75)])
+    normed = x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-6) * w
+    results = bir_nki.trace(kernel, x, w).simulate()
+    wanted = [remainder, e / e.sum(1, keepdims=True), normed, 1 / x, 1 / x, x, np.full_like(x, 7)]
+    for result, want in zip(results, wanted, strict=True):
+        np.testing.assert_allclose(result, want, rtol=1e-5, atol=1e-5)
