@@ -53,7 +53,7 @@ def test_from_a_file_to_an_optimised_and_simulated_result(tmp_path):
     text = (tmp_path / "k.bir").read_text()
     assert text.startswith('bir.module @scaled_softmax {target = "trn2"} {')
     line = next(number for number, line in enumerate(KERNEL.splitlines(), 1) if "nisa.activation" in line)
-    assert f'activation exp %rows, reduce reset %total <- %rows, scale 0.5 loc("kernel.py":{line}:' in text
+    assert f'activation exp %rows, reduce add reset %total <- %rows, scale 0.5 loc("kernel.py":{line}:' in text
     for tool_arguments in (
         [tool("bir-opt"), "k.bir", "--pass-pipeline=canonicalize-names", "--validate=each", "-o", "k.opt.bir"],
         [tool("bir-sim"), "k.opt.bir", "--inputs", "in.npz", "--expect-all", "expected.npz", "--rtol", "1e-5", "--atol", "1e-6"],

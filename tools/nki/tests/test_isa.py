@@ -373,6 +373,23 @@ def tensor_scalar_reduce(rng):
 
 
 @case(tolerance=0)
+def tensor_scalar_reduce_by_others(rng):
+    """Each reduction there is, also through `tensor_scalar_reduce` of the old style, which takes its name second."""
+
+    def kernel(x):
+        t, results = sbuf(x.shape), []
+        for op in (nl.maximum, np.min, nl.multiply):
+            res = sbuf((128, 1))
+            nisa.tensor_scalar_reduce(dst=t, data=loaded(x), op0=nl.add, operand0=1.0, reduce_op=op, reduce_res=res)
+            results.append(res)
+        return stored(*results)
+
+    x = rng.integers(0, 2, (128, 8)).astype(np.float32)
+    y = x + 1
+    return kernel, [x], tuple(f(y, axis=1, keepdims=True) for f in (np.max, np.min, np.prod))
+
+
+@case(tolerance=0)
 def nonzero_with_count(rng):
     def kernel(x):
         t = sbuf((128, 17), nl.int32)

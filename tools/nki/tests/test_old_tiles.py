@@ -265,6 +265,24 @@ def test_instructions_that_are_masked_off_as_a_whole(rng):
     np.testing.assert_allclose(results, np.stack([wanted, wanted]), rtol=1e-3)
 
 
+def test_results_that_are_written_in_part(rng):
+    """Refused, at the line that stores what a mask left; zero elsewhere if one asks for it."""
+
+    def kernel(x):
+        out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        i, j = nl.mgrid[0:128, 0:64]
+        nl.store(out, nl.load(x[i, j], mask=i < 50))
+        return out
+
+    x = f32(rng, 50, 64)
+    with pytest.raises(bir_nki.KernelError, match="rows 50 to 127 of output `%out` of `@main` are never written") as caught:
+        bir_nki.trace(kernel, x)
+    assert "what is stored here holds nothing where a mask was false; write all of it, or trace with `partial_outputs`" in str(caught.value)
+    assert caught.value.line == kernel.__code__.co_firstlineno + 3
+    results = bir_nki.trace(kernel, x, partial_outputs=True).simulate()
+    np.testing.assert_array_equal(results, np.concatenate([x, np.zeros((78, 64), np.float32)]))
+
+
 # ---- calls on arrays ----
 
 
@@ -306,6 +324,36 @@ def test_tiles_that_are_returned_are_stored(rng):
 
 
 # ---- names and arguments others use ----
+
+
+def test_dtypes_of_what_moves(rng):
+    """Transposes by DMA, gathers, random numbers and dropouts of the dtype asked for."""
+
+    def kernel(x, at):
+        turned = nisa.dma_transpose(x, dtype=nl.bfloat16)
+        gathered = nl.gather_flattened(nl.load(x), nl.load(at), dtype=nl.bfloat16)
+        kept = nl.dropout(nl.load(x), 0.0, dtype=nl.bfloat16)
+        drawn = nl.rand((128, 64), dtype=nl.bfloat16)
+        return turned, gathered, kept, drawn
+
+    x, at = f32(rng, 128, 64), rng.integers(0, 64, (128, 8)).astype(np.uint32)
+    results = bir_nki.trace(nki.jit(kernel), x, at).simulate()
+    b = x.astype(ml_dtypes.bfloat16)
+    for result, want in zip(results, (b.T, np.take_along_axis(b, at.astype(np.int64), 1), b), strict=False):
+        np.testing.assert_array_equal(result.astype(np.float32), want.astype(np.float32))
+    assert results[3].dtype == ml_dtypes.bfloat16
+
+
+def test_product_of_what_was_transposed_a_moment_ago(rng):
+    """A transpose lies in PSUM, where products do not read: it is copied."""
+
+    def kernel(x, w):
+        out = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, nisa.nc_matmul(nisa.nc_transpose(nl.load(x)), nisa.nc_transpose(nl.load(w))))
+        return out
+
+    x, w = f32(rng, 128, 64), f32(rng, 128, 64)
+    check(kernel, [x, w], x @ w.T, 1e-4)
 
 
 def test_arguments_of_the_documented_signatures(rng):

@@ -59,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("-o", "--output", type=pathlib.Path, help=".bir to write [standard output]" if name == "trace" else ".npz to write results to")
         if name == "trace":
             command.add_argument("--no-verify", action="store_true", help="write it as recorded, without bir-opt")
+        command.add_argument("--partial-outputs", action="store_true", help="results need not be written in full: the rest is zero")
         command.add_argument("--random", type=int, metavar="SEED", default=None, help="make up data for arguments that have none")
         if name == "trace":
             command.add_argument("--write-inputs", type=pathlib.Path, metavar="FILE.npz", help="write the arguments' data for bir-sim --inputs")
@@ -99,7 +100,7 @@ def _run(args: argparse.Namespace) -> None:
     kernel = load.load_kernel(args.kernel)
     grid = tuple(int(n) for n in args.grid.split(",")) if args.grid else None
     verify = not getattr(args, "no_verify", False)
-    traced: Trace = trace(kernel, target=args.target, grid=grid, verify=verify, **_values(args, kernel))
+    traced: Trace = trace(kernel, target=args.target, grid=grid, verify=verify, partial_outputs=args.partial_outputs, **_values(args, kernel))
     if args.pipeline:
         traced = traced.compiled(args.pipeline)
     if args.command == "trace":

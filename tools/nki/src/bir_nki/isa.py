@@ -175,7 +175,8 @@ def nc_matmul(
             raise fail(f"`{mode.name}` is not supported")
     stationary, moving = a_tile(stationary, "stationary"), a_tile(moving, "moving")
     if dst is None:
-        return reductions.product(stationary, moving, attrs)
+        # what the tensor engine made a moment ago lies in PSUM, where it does not read
+        return reductions.product(compute.in_sbuf(stationary), compute.in_sbuf(moving), attrs)
     if accumulate is None and is_transpose:
         accumulate = False
     if stationary.valid is not None or moving.valid is not None:

@@ -186,7 +186,9 @@ def exponential(
 
 @instruction("data prob mask dtype", "dst data")
 def dropout(dst: Any = None, data: Any = None, prob: Any = None, dtype: Any = None) -> Any:
-    out = out_tile(dst, a_tile(data), dtype)
+    if dst is None and dtype is not None:
+        return compute.copy(dropout(data=data, prob=prob), dtype)
+    out = out_tile(dst, a_tile(data), None)
     d, s = held_parts(out, data)
     recorder().emit("dropout", {"dst": d, "src": s, "prob": prob})
     return made(out)
@@ -364,6 +366,8 @@ def range_select(
     reduce_cmd: Any = None, reduce_res: Any = None, reduce_op: Any = None, range_start: Any = 0, on_false_value: Any = None, dtype: Any = None,
 ) -> Any:  # fmt: skip
     data = a_tile(on_true_tile, "on_true_tile")
+    if reduce_op is not None and tokens.alu(reduce_op) != "max":
+        raise fail("`nisa.range_select` reduces by `max` only")
     out = out_tile(dst, data, dtype)
     reduce = _reduction(None, reduce_res, reduce_cmd, "reset")
     if reduce_res is None and reduce_cmd is None:

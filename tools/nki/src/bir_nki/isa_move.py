@@ -169,6 +169,8 @@ def dma_transpose(
     order = {1: (0,), 2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}.get(rank)
     if order is None or (axes is not None and tuple(axes) != order):
         raise fail(f"a DMA transposes {rank} dimensions as {order}, found {axes}")
+    if dst is None and dtype is not None and as_dtype(dtype) is not src.dtype:
+        return compute.copy(dma_transpose(src=src, axes=axes, dge_mode=dge_mode, oob_mode=oob_mode), dtype)
     if dst is None:
         dst = new_tile(tuple(src.shape[a] for a in order), src.dtype)
     if src.valid is not None:

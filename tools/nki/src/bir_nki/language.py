@@ -570,7 +570,8 @@ def cumsum(x: Tensor, axis: Any = -1, *, dtype: Any = None, mask: Any = None, na
 def gather_flattened(data: Tensor, indices: Tensor, *, mask: Any = None, dtype: Any = None, name: Any = None) -> Tensor:
     from . import isa
 
-    return isa.nc_n_gather(data=data, indices=indices)  # type: ignore[no-any-return]
+    out: Tensor = isa.nc_n_gather(data=data, indices=indices)
+    return out if dtype is None and mask is None else compute.copy(out, dtype, mask)
 
 
 def random_seed(seed: Any, *, mask: Any = None, name: Any = None) -> None:
@@ -585,13 +586,13 @@ def rand(shape: Any, dtype: Any = float32, *, mask: Any = None, name: Any = None
     bits = compute.new_tile(tuple(int(n) for n in shape), uint32)
     recorder().emit("rng", {"dst": bits})
     shifted = compute.binary("right_shift", bits, 8, uint32)
-    return compute.binary("multiply", shifted, 2.0**-24, dtype)  # type: ignore[no-any-return]
+    return compute.binary("multiply", shifted, 2.0**-24, dtype, mask)  # type: ignore[no-any-return]
 
 
 def dropout(x: Tensor, rate: Any, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Tensor:
     from . import isa_math as isa
 
-    return isa.dropout(data=x, prob=rate, mask=mask)  # type: ignore[no-any-return]
+    return isa.dropout(data=x, prob=rate, mask=mask, dtype=dtype)  # type: ignore[no-any-return]
 
 
 def device_print(*args: Any, mask: Any = None, **named: Any) -> None:

@@ -355,8 +355,10 @@ class Recorder:
     def _operand(self, op: Op, role: Role, value: Any, attrs: dict[str, Any], values: dict[str, Any], template: Template) -> str:
         prefix = role.prefix
         for word in role.words:
-            if word != role.keyword and attrs.get(word) is not None:
-                prefix += f"{attrs[word]} "
+            given = attrs.get(word)
+            # `reduce reset` says that rows are added up
+            if given is not None and (word != role.keyword or given != op.attrs[word]["default"]):
+                prefix += f"{given} "
         kind = type(value)
         if kind is Tensor:
             self._check(op, role, value)

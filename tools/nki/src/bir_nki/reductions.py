@@ -161,7 +161,7 @@ def loop_reduce(x: Tensor, op: str, indices: Any, dtype: Any = None, mask: Any =
 # ---- matrices ----
 
 
-def pe_transpose(x: Tensor, dtype: Any = None) -> Tensor:
+def pe_transpose(x: Tensor) -> Tensor:
     """A new PSUM tile with partitions and elements exchanged."""
     x = in_sbuf(x)
     free = x.size // x.partitions

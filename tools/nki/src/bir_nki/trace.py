@@ -29,6 +29,7 @@ from .tensor import Tensor
 
 _LOC = re.compile(r'loc\("((?:[^"\\]|\\.)*)":(\d+):(\d+)\)\s*\{?\s*$')
 
+_PARTIAL = "write all of it, or trace with `partial_outputs` (`--partial-outputs`): the rest is zero then"
 _UNWRITTEN = re.compile(r"output `%(\w+)` .* never written")
 
 
@@ -122,9 +123,11 @@ class Trace:
             file, number = self._place(lines, finding.get("line", 0))
             help = finding.get("help")
             unwritten = _UNWRITTEN.search(finding["message"])
-            if unwritten and unwritten[1] in self._cuts:
-                file, number = self._cuts[unwritten[1]]
-                help = "what is stored here holds nothing where a mask was false"
+            if unwritten:
+                help = _PARTIAL
+                if unwritten[1] in self._cuts:
+                    file, number = self._cuts[unwritten[1]]
+                    help = f"what is stored here holds nothing where a mask was false; {help}"
             found.append(KernelError(finding["message"], file, number, help))
         if not found:
             return ToolError(f"bir-opt failed:\n{stderr.strip()}")
@@ -173,7 +176,7 @@ class Trace:
         if match:
             file, number = self._place(self.text.splitlines(), int(match[1]))
             if file:
-                return Rejected([KernelError(message, file, number)])
+                return Rejected([KernelError(message, file, number, _PARTIAL if message.endswith("which is an output") else None)])
         return ToolError(f"bir-sim failed: {stderr.strip()}")
 
 
@@ -275,11 +278,14 @@ def _grid(grid: Any) -> tuple[int, ...]:
     return tuple(max(1, int(n)) for n in (grid if isinstance(grid, (tuple, list)) else (grid,)))
 
 
-def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verify: bool = True, **kwargs: Any) -> Trace:
+def trace(
+    kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verify: bool = True, partial_outputs: bool = False, **kwargs: Any
+) -> Trace:  # fmt: skip
     """Run a kernel's Python and record its instructions.
 
     Arguments are numpy arrays (or `Spec`s, for shapes without data) and plain values, as the kernel takes them. A grid of 2 makes a program
-    of two modules, one per core, unless the kernel is of the old style; other grids run their programs one after the other. Raises `KernelError` at the kernel's own line.
+    of two modules, one per core, unless the kernel is of the old style; other grids run their programs one after the other. With
+    `partial_outputs` a kernel need not write all of its results: the rest is zero. Raises `KernelError` at the kernel's own line.
     """
     grid = _grid(grid) or _grid(getattr(kernel, "grid", None))
     function = unwrapped(kernel)
@@ -297,6 +303,10 @@ def trace(kernel: Any, *args: Any, target: str = "trn2", grid: Any = None, verif
         if collecting:
             gc.enable()
     outputs = _outputs(recorder, results, arguments)
+    if partial_outputs:
+        for s in (s for module in recorder.modules for s in module.storages if s.kind == "output"):
+            s.kind = "inout"
+            arguments.data[s.name] = np.zeros(s.shape, s.dtype.dtype)
     for module in recorder.modules:
         capacity.check(recorder, module)
     text = "".join(_text(recorder, module) for module in recorder.modules)
