@@ -744,11 +744,12 @@ fn has_role(ir: &Ir, op: Op, def: &OpDef, name: &str) -> bool {
         .is_some_and(|role| ir.operands(op).iter().any(|o| usize::from(o.role) == role))
 }
 
-/// Whether a register decides where an operand is written.
+/// Whether a register or an index tile decides where an operand is written.
 fn has_offset(ir: &Ir, op: Op, def: &OpDef, entry: &OperandDef) -> bool {
     def.has(Trait::Dynamic)
         && entry.name == "dst"
         && (has_role(ir, op, def, "dst_offset")
+            || has_role(ir, op, def, "dst_index")
             || (entry.kind == Kind::InOut && has_role(ir, op, def, "offset")))
 }
 
