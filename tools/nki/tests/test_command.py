@@ -112,12 +112,12 @@ def test_file_inside_a_package_with_relative_imports(tmp_path):
         (folder / "__init__.py").write_text("")
     (package.parent / "sizes.py").write_text("ROWS = 128\n")
     (package / "copy.py").write_text(
-        "import torch\nimport nki, nki.isa as nisa, nki.language as nl\nfrom ..sizes import ROWS\n\n\nclass Host(torch.nn.Module):\n    pass\n\n\n"
-        "def kernel(x):\n    out = nl.ndarray((ROWS, 4), dtype=x.dtype, buffer=nl.shared_hbm)\n    nisa.dma_copy(dst=out, src=x)\n    return out\n"
+        "import torch\nimport nki, nki.isa as nisa, nki.language as nl\nfrom nki._private.private_api import sendrecv\n"
+        "from ..sizes import ROWS\n\n\nclass Host(torch.nn.Module):\n    pass\n\n\n@torch.compile\ndef kernel(x):\n    out = nl.ndarray((ROWS, 4), dtype=x.dtype, buffer=nl.shared_hbm)\n    nisa.dma_copy(dst=out, src=x)\n    return out\n"
     )
     run = command("trace", "mine/kernels/copy.py:kernel", "--arg", "x=f32[128,4]", "--stub", "torch", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert 'dma_copy %out <- %x loc("copy.py":12:' in run.stdout
+    assert 'dma_copy %out <- %x loc("copy.py":14:' in run.stdout
 
 
 def test_kernel_of_an_installed_package(tmp_path):

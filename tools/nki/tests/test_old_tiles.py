@@ -389,3 +389,36 @@ def test_arguments_of_the_documented_signatures(rng):
     wanted = [remainder, e / e.sum(1, keepdims=True), normed, 1 / x, 1 / x, x, np.full_like(x, 7)]
     for result, want in zip(results, wanted, strict=True):
         np.testing.assert_allclose(result, want, rtol=1e-5, atol=1e-5)
+
+
+def test_index_arrays_of_several_grids(rng):
+    """Those of one `nl.mgrid` go with those of another: each has its own axis alone."""
+
+    def kernel(x):
+        out = nl.ndarray((2, nl.par_dim(128), 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        rows, wide = nl.mgrid[0:128, 0:256]
+        _, narrow = nl.mgrid[0:1, 0:64]
+        _, half = nl.mgrid[0:1, 0:128]
+        tile = nl.load(x[rows, wide])
+        peak = nl.ndarray((2, nl.par_dim(128), 1), dtype=nl.float32, buffer=nl.sbuf)
+        halves = nl.ndarray((2, nl.par_dim(128), 64), dtype=nl.float32, buffer=nl.sbuf)
+        for i in nl.affine_range(2):
+            peak[i, rows, 0] = nisa.tensor_reduce(np.max, tile[rows, i * 128 + half], axis=1)
+            halves[i, rows, narrow] = peak[i, rows, 0].broadcast_to((128, 64))
+            nl.store(out[i, rows, narrow], nl.add(halves[i, rows, narrow], tile[rows, i * 64 + narrow]))
+        return out
+
+    x = f32(rng, 128, 256)
+    peaks = x.reshape(128, 2, 128).max(2)
+    check(kernel, [x], np.stack([peaks[:, i, None] + x[:, i * 64 : i * 64 + 64] for i in range(2)]))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_gather_by_signed_numbers(rng, dtype):
+    def kernel(x, numbers):
+        out = nl.ndarray(numbers.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.gather_flattened(nl.load(x), nl.load(numbers)))
+        return out
+
+    x, numbers = f32(rng, 128, 40), rng.integers(0, 40, (128, 12)).astype(dtype)
+    check(kernel, [x, numbers], np.take_along_axis(x, numbers.astype(np.int64), 1))

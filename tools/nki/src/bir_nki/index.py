@@ -308,7 +308,7 @@ class _Grid(tuple):  # type: ignore[type-arg]
 
 
 class MGrid:
-    """`nl.mgrid[0:128, 0:512]`."""
+    """`nl.mgrid[0:128, 0:512]`. Each array has its own axis alone, as of `nl.arange`: kernels mix those of different grids."""
 
     def __getitem__(self, key: Any) -> Any:
         keys = key if isinstance(key, tuple) else (key,)
@@ -318,5 +318,6 @@ class MGrid:
         arrays = []
         for axis, (start, step) in enumerate(zip(starts, steps)):
             coefficients = tuple(step if other == axis else 0 for other in range(len(keys)))
-            arrays.append(IndexArray(start, coefficients, extents))
+            own = tuple(n if other == axis else 1 for other, n in enumerate(extents))
+            arrays.append(IndexArray(start, coefficients, own))
         return _Grid(arrays)

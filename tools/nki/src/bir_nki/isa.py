@@ -89,11 +89,17 @@ def iota(dst: Any = None, pattern: Any = None, offset: Any = 0, channel_multipli
     return made(dst)
 
 
+def _numbers(index: Any) -> Any:
+    """Indices as the instructions read them: a signed one that is not negative has the same bits without its sign."""
+    unsigned = {"int16": dtypes.uint16, "int32": dtypes.uint32}
+    return index.view(unsigned[index.dtype.name]) if index.dtype.name in unsigned else index
+
+
 @instruction("src_buffer index num_elem_per_idx num_valid_indices mask", "dst src_buffer index")
 def local_gather(
     dst: Any = None, src_buffer: Any = None, index: Any = None, num_elem_per_idx: int = 1, num_valid_indices: Any = None, dtype: Any = None
 ) -> Any:
-    src_buffer, index = a_tile(src_buffer, "src_buffer"), a_tile(index, "index")
+    src_buffer, index = a_tile(src_buffer, "src_buffer"), _numbers(a_tile(index, "index"))
     count = int(num_valid_indices) if num_valid_indices is not None else 16 * (index.size // index.partitions)
     out = out_tile(dst, src_buffer, dtype, (src_buffer.partitions, count * int(num_elem_per_idx)))
     recorder().emit("local_gather", {"dst": out, "src": src_buffer, "index": index}, {"count": count, "width": int(num_elem_per_idx)})
@@ -102,7 +108,8 @@ def local_gather(
 
 @instruction("data indices mask", "dst data indices")
 def nc_n_gather(dst: Any = None, data: Any = None, indices: Any = None, dtype: Any = None) -> Any:
-    out = out_tile(dst, a_tile(data), dtype, a_tile(indices, "indices").shape)
+    indices = _numbers(a_tile(indices, "indices"))
+    out = out_tile(dst, a_tile(data), dtype, indices.shape)
     recorder().emit("n_gather", {"dst": out, "src": data, "index": indices})
     return made(out)
 

@@ -17,6 +17,10 @@ from .trace import innermost
 
 
 class _StubMeta(type):
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        # a decorator leaves the kernel as it is
+        return args[0] if len(args) == 1 and not kwargs and isinstance(args[0], types.FunctionType) else super().__call__(*args, **kwargs)
+
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

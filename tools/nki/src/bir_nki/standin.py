@@ -134,6 +134,9 @@ def _modules() -> dict[str, types.ModuleType]:
         out[f"{root}.isa"] = isa
         out[f"{root}.language"] = language
         out[f"{root}.language.constants"] = sizes
+        # what became `nki.isa` later
+        out[f"{root}._private"] = _module(f"{root}._private", package=True)
+        out[f"{root}._private.private_api"] = _module(f"{root}._private.private_api", core_barrier=isa.core_barrier, sendrecv=isa.sendrecv)
         out[f"{root}.isa.constants"] = constants
         out[f"{root}.isa.neuron_isa"] = isa
         out[f"{root}.typing"] = typing

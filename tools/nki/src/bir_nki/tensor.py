@@ -540,7 +540,8 @@ class Tensor(Operators):
             n = int(n)
             if count == n:
                 out.append((step, count))
-            elif count == 1 and axis != pdim:
+            elif axis != pdim and (count == 1 or step == 0):
+                # a dimension that reads one element again and again has one to give
                 out.append((0, n))
             elif count == 1:
                 # partitions are not shared: a copy of the row in each
