@@ -1,5 +1,6 @@
 """Every mistake is named at the kernel's own file and line, and leaves no file behind."""
 
+import functools
 import pathlib
 import subprocess
 import sys
@@ -336,6 +337,11 @@ OLD_MISTAKES = {
         """,
         "`nl.all_reduce` cannot stand in a dynamic loop",
     ),
+    "product_of_unequal_depths": ("t = nl.matmul(nl.load(x)[:, 0:64], nl.zeros((65, 4), nl.float32))  # <-", "a product sums over as many rows as there are columns: 64 and 65"),
+    "sum_along_no_dimension": ("t = nl.sum(nl.load(x), axis=5)  # <-", "there is no dimension 5 among 2"),
+    "squeeze_of_no_dimension": ("t = nl.load(x).expand_dims(7)  # <-", "there is no dimension 7 among 3"),
+    "argument_left_out": ("t = nl.add(nl.load(x))  # <-", "TypeError: nl.add() missing 1 required positional argument: 'y'"),
+    "exit": ("raise SystemExit(3)  # <-", "SystemExit: 3"),
     "exception_in_a_function_it_calls": ("(lambda t: t['a'])(x)  # <-", "`'a'` is no index"),
 }
 
@@ -465,7 +471,7 @@ def test_mistake_of_the_command(arguments, message, tmp_path):
     assert run.stdout == ""
 
 
-@pytest.mark.parametrize("argument, message", [("x", "is not NAME=VALUE"), ("x=f33[1]", "`f33` is no element type of this hardware")])
+@pytest.mark.parametrize("argument, message", [("x", "is not NAME=VALUE"), ("x=f32[3", "`f32[3` is no tensor such as"), ("x=f33[1]", "`f33` is no element type of this hardware")])
 def test_mistake_of_an_argument(argument, message, tmp_path):
     run = bir_nki_command("trace", "k.py:kernel", "--arg", argument, cwd=tmp_path)
     assert run.returncode == 2
@@ -487,6 +493,46 @@ def test_syntax_error_is_named(tmp_path):
     run = bir_nki_command("trace", f"{path}:kernel")
     assert run.returncode == 1
     assert run.stderr.startswith(f"{path}:2: error: SyntaxError")
+
+
+def result_of_nothing(x):
+    pass
+
+
+def result_of_a_number(x):
+    return 3
+
+
+def takes_a_part(x):
+    return x[0:200]
+
+
+def calls_another(x):
+    return takes_a_part(x)
+
+
+@pytest.mark.parametrize(
+    "kernel, array, place, message",
+    [
+        (result_of_nothing, X, result_of_nothing, "the kernel returns nothing and writes none of its arguments"),
+        (result_of_a_number, X, result_of_a_number, "a kernel returns tensors, found `3`"),
+        (functools.partial(result_of_a_number), X, result_of_a_number, "a kernel returns tensors, found `3`"),
+        (calls_another, X, takes_a_part, f"ends outside its 128 elements\n  called from {__file__}:{calls_another.__code__.co_firstlineno + 1}"),
+    ],
+)
+def test_place_of_a_mistake(kernel, array, place, message):
+    with pytest.raises(bir_nki.KernelError) as caught:
+        bir_nki.trace(kernel, array)
+    text = str(caught.value)
+    line = place.__code__.co_firstlineno
+    assert text.startswith((f"{__file__}:{line}: error: ", f"{__file__}:{line + 1}: error: "))
+    assert text.endswith(message) or message in text.splitlines()[0]
+
+
+def test_specs_name_dtypes_as_kernels_do():
+    assert bir_nki.Spec((4, 4), "float32") == bir_nki.Spec((4, 4), np.float32)
+    with pytest.raises(bir_nki.KernelError, match=r"argument `x` of shape \[0, 4\] has no elements"):
+        bir_nki.trace(result_of_a_number, bir_nki.Spec((0, 4), "bf16"))
 
 
 def test_dtype_no_hardware_has():

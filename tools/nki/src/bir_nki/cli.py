@@ -37,6 +37,8 @@ def argument(text: str) -> tuple[str, Any]:
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
+        if "[" in value:
+            raise argparse.ArgumentTypeError(f"`{value}` is no tensor such as f32[128,512]") from None
         return name, value
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from types import CodeType, FrameType
+from typing import Any
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -43,10 +44,14 @@ class KernelError(Exception):
         self.file = file
         self.line = line
         self.help = help
+        #: The kernel's line, if the error is in a function that it calls.
+        self.called_from: tuple[str, int] | None = None
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}: " if self.file else ""
         tail = f"\n  help: {self.help}" if self.help else ""
+        if self.called_from:
+            tail += f"\n  called from {self.called_from[0]}:{self.called_from[1]}"
         return f"{place}error: {self.message}{tail}"
 
 
@@ -76,6 +81,14 @@ def fail(message: str, help: str | None = None) -> KernelError:
     if frame is None:
         return KernelError(message, help=help)
     return KernelError(message, frame.f_code.co_filename, frame.f_lineno, help)
+
+
+def axis_at(axis: Any, rank: int) -> int:
+    """The dimension that `axis` names among `rank`; a negative one counts from the end."""
+    at = int(axis)
+    if not -rank <= at < rank:
+        raise fail(f"there is no dimension {at} among {rank}")
+    return at % rank
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

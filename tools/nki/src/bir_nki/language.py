@@ -446,6 +446,7 @@ def _binary_function(word: str) -> Any:
     def call(x: Any, y: Any, dtype: Any = None, mask: Any = None, *, name: Any = None) -> Any:
         return compute.binary(word, x, y, dtype, mask)
 
+    call.__qualname__ = f"nl.{word}"  # as Python's own messages name it
     return call
 
 
@@ -453,6 +454,7 @@ def _unary_function(word: str) -> Any:
     def call(x: Any, *, dtype: Any = None, mask: Any = None, name: Any = None) -> Any:
         return compute.unary(word, x, dtype, mask)
 
+    call.__qualname__ = f"nl.{word}"
     return call
 
 
@@ -464,6 +466,7 @@ def _reduction(word: str) -> Any:
             raise fail(f"`nl.{word}` needs argument `axis`")
         return reductions.reduce(word, x, axis, dtype, mask, keepdims)
 
+    call.__qualname__ = f"nl.{word}"
     return call
 
 

@@ -21,7 +21,7 @@ from .compute import (
     with_mask,
 )
 from .dtypes import as_dtype
-from .errors import fail
+from .errors import axis_at, fail
 from .record import recorder
 from .tensor import Tensor
 
@@ -31,7 +31,7 @@ def axes_of(tensor: Tensor, axis: Any) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(tensor.ndim))
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
-    out = sorted({int(a) % tensor.ndim for a in given})
+    out = sorted({axis_at(a, tensor.ndim) for a in given})
     return tuple(out)
 
 
@@ -192,6 +192,8 @@ def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, mask: Any = None) ->
 def product(stationary: Tensor, moving: Tensor, attrs: dict[str, Any] | None = None) -> Tensor:
     """A new PSUM tile: `stationary.T @ moving`."""
     r = recorder()
+    if stationary.partitions != moving.partitions:
+        raise fail(f"a product sums over as many rows as there are columns: {stationary.partitions} and {moving.partitions} partitions")
     bounds = joint_bounds([stationary]), joint_bounds([moving])
     s, m = stationary.effective(), moving.effective()
     if is_empty(s) or is_empty(m):

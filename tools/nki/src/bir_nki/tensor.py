@@ -29,7 +29,7 @@ from .access import (
     within,
 )
 from .dtypes import DType
-from .errors import fail
+from .errors import axis_at, fail
 from .index import Affine, IndexArray, Mask, Moved, Run, broadcast_shapes
 from .operators import Operators
 from .storage import Storage
@@ -565,11 +565,11 @@ class Tensor(Operators):
     def expand_dims(self, dim: Any) -> Tensor:
         if isinstance(dim, (tuple, list)):
             out, rank = self, self.ndim + len(dim)
-            for at in sorted(d % rank for d in dim):
+            for at in sorted(axis_at(d, rank) for d in dim):
                 out = out.expand_dims(at)
             return out
-        at = dim + self.ndim + 1 if dim < 0 else dim
-        pdim = self.pdim + 1 if 0 <= at <= self.pdim else self.pdim
+        at = axis_at(dim, self.ndim + 1)
+        pdim = self.pdim + 1 if at <= self.pdim else self.pdim
         return self._view(self.offset, self.p0, self.dims[:at] + ((0, 1),) + self.dims[at:], pdim)
 
     expand_dim = expand_dims
@@ -577,7 +577,7 @@ class Tensor(Operators):
     def squeeze(self, dim: Any = None) -> Tensor:
         gone = {axis for axis, (_, n) in enumerate(self.dims) if n == 1 and axis != self.pdim}
         if dim is not None:
-            gone = {d % self.ndim for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+            gone = {axis_at(d, self.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
             for d in gone:
                 if self.dims[d][1] != 1:
                     raise fail(f"dimension {d} has {self.dims[d][1]} elements and cannot be squeezed")
@@ -589,24 +589,24 @@ class Tensor(Operators):
 
     def select(self, dim: int, index: Any) -> Tensor:
         """One position of a dimension, which goes away (partitions stay)."""
-        at = dim % self.ndim
+        at = axis_at(dim, self.ndim)
         return self[(slice(None),) * at + (index,)]
 
     def slice(self, dim: int, start: Any, end: Any, step: int = 1) -> Tensor:
-        at = dim % self.ndim
+        at = axis_at(dim, self.ndim)
         end = min(end, self.dims[at][1]) if isinstance(end, int) else end
         return self[(slice(None),) * at + (slice(start, end, step),)]
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> Tensor:
         shape = self.shape
-        a, b = start_dim % self.ndim, end_dim % self.ndim
+        a, b = axis_at(start_dim, self.ndim), axis_at(end_dim, self.ndim)
         merged = 1
         for n in shape[a : b + 1]:
             merged *= n
         return self.reshape(shape[:a] + (merged,) + shape[b + 1 :])
 
     def reshape_dim(self, dim: int, shape: Any) -> Tensor:
-        at = dim % self.ndim
+        at = axis_at(dim, self.ndim)
         sizes = list(shape)
         if -1 in sizes:
             known = 1

@@ -21,7 +21,7 @@ import numpy as np
 
 from . import assign, capacity, compute, language, programs, record
 from .dtypes import DType, as_dtype
-from .errors import KernelError, Rejected, ToolError, is_ours
+from .errors import KernelError, Rejected, ToolError, fail, is_ours
 from .record import Module, Recorder
 from .table import table, tool
 from .storage import Storage
@@ -39,6 +39,9 @@ class Spec:
 
     shape: tuple[int, ...]
     dtype: DType
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", as_dtype(self.dtype))
 
     def __str__(self) -> str:
         return f"{self.dtype.bir}[{','.join(map(str, self.shape))}]"
@@ -250,7 +253,7 @@ class _Arguments:
         shape = tuple(int(n) for n in shape) or (1,)
         storage = Storage(self.module.unique(name), "dram", shape, kind)
         if 0 in shape:
-            raise KernelError(f"argument `{name}` of shape {list(shape)} has no elements")
+            raise fail(f"argument `{name}` of shape {list(shape)} has no elements")
         storage.kind = "input"
         if self.module.core is not None:
             storage.attrs = {"space": "shared"}  # both cores are given the same arrays
@@ -269,6 +272,14 @@ def unwrapped(kernel: Any) -> Callable[..., Any]:
     if not callable(kernel):
         raise KernelError(f"`{kernel!r}` is no kernel")
     return kernel  # type: ignore[no-any-return]
+
+
+def _place(function: Callable[..., Any]) -> tuple[str | None, int]:
+    """Where a kernel is defined: a function, a partial one, or an object that is called."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)
+    return (None, 0) if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def _grid(grid: Any) -> tuple[int, ...]:
@@ -302,7 +313,7 @@ def trace(
     finally:
         if collecting:
             gc.enable()
-    outputs = _outputs(recorder, results, arguments)
+    outputs = _outputs(recorder, results, arguments, _place(function))
     if partial_outputs:
         for s in (s for module in recorder.modules for s in module.storages if s.kind == "output"):
             s.kind = "inout"
@@ -365,16 +376,20 @@ def _bind(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        code = function.__code__
-        raise KernelError(f"`{function.__name__}{signature}`: {error}", code.co_filename, code.co_firstlineno) from None
-    for name, value in bound.arguments.items():
-        kind = signature.parameters[name].kind
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            bound.arguments[name] = tuple(arguments.convert(f"{name}_{at}", v) for at, v in enumerate(value))
-        elif kind is inspect.Parameter.VAR_KEYWORD:
-            bound.arguments[name] = {key: arguments.convert(key, v) for key, v in value.items()}
-        else:
-            bound.arguments[name] = arguments.convert(name, value)
+        raise KernelError(f"`{getattr(function, '__name__', 'kernel')}{signature}`: {error}", *_place(function)) from None
+    try:
+        for name, value in bound.arguments.items():
+            kind = signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_POSITIONAL:
+                bound.arguments[name] = tuple(arguments.convert(f"{name}_{at}", v) for at, v in enumerate(value))
+            elif kind is inspect.Parameter.VAR_KEYWORD:
+                bound.arguments[name] = {key: arguments.convert(key, v) for key, v in value.items()}
+            else:
+                bound.arguments[name] = arguments.convert(name, value)
+    except KernelError as error:
+        if error.file is None:
+            error.file, error.line = _place(function)
+        raise
     return bound
 
 
@@ -383,14 +398,17 @@ def _call(recorder: Recorder, function: Callable[..., Any], bound: inspect.Bound
     recorder.loops.clear()
     try:
         result = function(*bound.args, **bound.kwargs)
-    except (KernelError, ToolError):
+    except KernelError as error:
+        error.called_from = _caller(function, error)
+        raise
+    except ToolError:
         raise
     except RecursionError:
-        code = function.__code__
-        raise KernelError("the kernel calls itself too deeply", code.co_filename, code.co_firstlineno) from None
-    except Exception as error:
-        file, line = innermost(error)
-        raise KernelError(f"{type(error).__name__}: {error}", file, line) from error
+        raise KernelError("the kernel calls itself too deeply", *_place(function)) from None
+    except (Exception, SystemExit) as error:
+        failed = KernelError(f"{type(error).__name__}: {error}", *innermost(error))
+        failed.called_from = _caller(function, error)
+        raise failed from error
     if recorder.fault is not None:
         raise recorder.fault
     if recorder.whiles:
@@ -414,6 +432,13 @@ def _delivered(recorder: Recorder, value: Any) -> Any:
     return out
 
 
+def _caller(function: Callable[..., Any], error: BaseException) -> tuple[str, int] | None:
+    """The line of the kernel itself, if an error is of a function that it calls."""
+    frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__) if not is_ours(frame.f_code)]
+    own = next((at for at in frames if (at[0].co_filename, at[0].co_firstlineno) == _place(function)), None)
+    return None if own is None or own[1] == frames[-1][1] or frames[-1][0] is own[0] else (own[0].co_filename, own[1])
+
+
 def innermost(error: BaseException) -> tuple[str | None, int]:
     """File and line of the last frame of a traceback that is no frame of this package or of Python's library."""
     found: tuple[str | None, int] = (None, 0)
@@ -423,7 +448,7 @@ def innermost(error: BaseException) -> tuple[str | None, int]:
     return found
 
 
-def _outputs(recorder: Recorder, results: list[Any], arguments: _Arguments) -> list[Tensor]:
+def _outputs(recorder: Recorder, results: list[Any], arguments: _Arguments, place: tuple[str | None, int]) -> list[Tensor]:
     """Mark what the kernel returns, or without that what it wrote of its arguments."""
     written = {s.name for module in recorder.modules for s in module.storages if s.kind == "input" and s.written}
     for module in recorder.modules:
@@ -435,7 +460,7 @@ def _outputs(recorder: Recorder, results: list[Any], arguments: _Arguments) -> l
         if value is None:
             continue
         if not isinstance(value, Tensor):
-            raise KernelError(f"a kernel returns tensors, found `{value!r}`")
+            raise KernelError(f"a kernel returns tensors, found `{value!r}`", *place)
         if value.storage.space != "dram":
             where = value.storage.where or (None, 0)
             raise KernelError(f"a kernel returns tensors in DRAM, found `{value.storage.name}` in `{value.storage.space}`", where[0], where[1], "store it first")
@@ -443,7 +468,7 @@ def _outputs(recorder: Recorder, results: list[Any], arguments: _Arguments) -> l
     if not returned:
         returned = [compute.whole(s) for s in arguments.storages if s.kind == "inout"]
     if not returned:
-        raise KernelError("the kernel returns nothing and writes none of its arguments, so nothing of it can be seen")
+        raise KernelError("the kernel returns nothing and writes none of its arguments, so nothing of it can be seen", *place)
     names = {value.storage.name for value in returned}
     for module in recorder.modules:
         for s in module.storages:
