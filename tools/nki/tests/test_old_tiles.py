@@ -422,3 +422,26 @@ def test_gather_by_signed_numbers(rng, dtype):
 
     x, numbers = f32(rng, 128, 40), rng.integers(0, 40, (128, 12)).astype(dtype)
     check(kernel, [x, numbers], np.take_along_axis(x, numbers.astype(np.int64), 1))
+
+
+def test_column_of_a_tile_as_a_tile(rng):
+    """`tile[:, i]` handed on is indexed again as the column that it is."""
+
+    def add_up(total, x):
+        total[:, 0] = nl.add(total[:, 0], nisa.activation(np.exp, x, bias=total[:, 0], scale=-1.0))
+        total[:, 0:1] = nl.multiply(total, 2.0)
+
+    def kernel(x):
+        out = nl.ndarray((128, 4), dtype=x.dtype, buffer=nl.shared_hbm)
+        totals = nl.zeros((nl.par_dim(128), 4), dtype=np.float32)
+        tile = nl.load(x)
+        for i in nl.affine_range(4):
+            for j in nl.sequential_range(2):
+                add_up(totals[:, i], tile[:, 2 * i + j])
+        nl.store(out, totals)
+        return out
+
+    x, wanted = f32(rng, 128, 8), np.zeros((128, 4))
+    for i in range(8):
+        wanted[:, i // 2] = 2 * (wanted[:, i // 2] + np.exp(wanted[:, i // 2] - x[:, i]))
+    check(kernel, [x], wanted, 1e-4)

@@ -223,6 +223,8 @@ class Tensor(Operators):
                 return self
             self.valid.prove(self)
         if len(keys) != len(dims) or any(k is Ellipsis for k in keys):
+            if len(keys) == 2 and len(dims) == 1 and self.pdim == 0 and not any(k is None or k is Ellipsis for k in keys):
+                return self.beside(1)[keys]  # `tile[:, i]` has one element in each partition, and kernels index it so
             keys = self._complete(keys)
         for at, k in enumerate(keys):
             if type(k) is Tensor and k.size > 1:
