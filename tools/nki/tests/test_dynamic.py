@@ -163,6 +163,20 @@ def sequence_bounds(rng):
 
 
 @case(tolerance=0)
+def columns_of_each_sixteen_partitions(rng):
+    """Every 16 partitions by numbers of their own, in a snake down the partitions."""
+
+    def kernel(x, columns):
+        t = sbuf((64, 32))
+        nisa.tensor_copy(t, loaded(x).indirect(loaded(columns), num_elem=32))
+        return stored(t)
+
+    x, columns = f32(rng, 64, 50), rng.integers(0, 50, (64, 2)).astype(np.uint16)
+    rows = [x[p][columns[p // 16 * 16 : p // 16 * 16 + 16].T.reshape(-1)] for p in range(64)]
+    return kernel, [x, columns], np.stack(rows)
+
+
+@case(tolerance=0)
 def scatter_add_and_gather_add(rng):
     def kernel(x, y, rows):
         out = nl.ndarray((64, 16), dtype=x.dtype, buffer=nl.shared_hbm)

@@ -218,6 +218,47 @@ def test_collectives_of_two_cores(rng):
     run(kernel, [x], wanted, 1e-6, grid=2)
 
 
+def test_ring_of_two_cores(rng):
+    """Sources come before destinations, and a ring brings the ranks before."""
+
+    @nki.jit
+    def kernel(x):
+        me, pair = nl.program_id(0), cc.ReplicaGroup.from_partition_op(2, cc.rg_partition_op.div, 2)
+        here, there, summed, both = (nl.ndarray((n, 32), dtype=x.dtype, buffer=nl.private_hbm) for n in (64, 64, 64, 128))
+        nisa.dma_copy(dst=here, src=x[me])
+        cc.collective_permute_implicit(srcs_by_channel=[[here]], dsts_by_channel=[[there]], replica_group=pair)
+        cc.collective_permute_implicit_reduce([[here]], [[here]], [[summed]], pair, nl.add)
+        cc.all_gather([here], [both], pair, 0)
+        out = nl.ndarray((4, 64, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        for step, buffer in enumerate((here, there)):
+            rank = cc.collective_permute_implicit_current_processing_rank_id(iteration_id=step, replica_group=pair)
+            nisa.dma_copy(dst=out.ap(pattern=[[32, 64], [1, 32]], offset=me * 2 * 64 * 32, scalar_offset=rank, indirect_dim=0), src=buffer)
+        rest = nl.ndarray((2, 3, 64, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=rest[me, 0], src=summed)
+        nisa.dma_copy(dst=rest[me, 1:3], src=both)
+        return out, rest
+
+    x = f32(rng, 2, 64, 32)
+    run(kernel, [x], (np.concatenate([x, x]), np.stack([np.stack([2 * x[1 - i], x[0], x[1]]) for i in range(2)])), 1e-6, grid=2)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda x: cc.all_gather([x], [x, x], [[0, 1]], 0), "as many destinations as sources, found 2 and 1"),
+        (lambda x: cc.reduce_scatter([x], [x], [[0, 1]], 1, nl.add), "`reduce_scatter` works along dimension 0, found 1"),
+        (lambda x: cc.collective_permute_implicit([[x, x]], [[x]], [[0, 1]]), "a channel of a ring carries one tensor"),
+        (lambda x: cc.all_to_all([x], [x]), "a collective needs a `replica_group`"),
+    ],
+)
+def test_mistakes_of_collectives(call, message):
+    def kernel(x):
+        call(x)
+
+    with pytest.raises(bir_nki.KernelError, match=message):
+        bir_nki.trace(kernel, np.zeros((128, 4), np.float32))
+
+
 def test_collective_nobody_has():
     with pytest.raises(bir_nki.KernelError, match="`nki.collectives.all_reduc` is not supported") as caught:
         cc.all_reduc

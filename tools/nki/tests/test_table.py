@@ -18,8 +18,8 @@ SOURCES = "\n".join(path.read_text() for path in sorted(pathlib.Path(bir_nki.__f
 NOT_OF_NKI = {
     "module", "func", "alloc", "loop", "while", "br", "cond_br", "depset", "return", "yield",
     "generic_copy", "tensor_scalar_ptr", "tensor_scalar_cache", "tensor_scalar_addr", "read_activation_accumulator", "permute_implicit_reduce_add",
-    "matmult_sparse", "gpsimd_sb2sb", "all_gather_v", "all_to_all_v", "collective_permute_implicit", "collective_permute_implicit_reduce",
-    "processing_rank_id", "core_id", "event_semaphore", "semaphore_range_clear", "all_engine_barrier", "drain", "halt", "nop", "notify",
+    "matmult_sparse", "gpsimd_sb2sb", "all_gather_v", "all_to_all_v",
+    "core_id", "event_semaphore", "semaphore_range_clear", "all_engine_barrier", "drain", "halt", "nop", "notify",
     "dma_trigger", "set_ordering_mode", "modify_pool_config", "load_activation_table", "custom_op", "inline_asm",
 }  # fmt: skip
 

@@ -68,6 +68,10 @@ def _dynamic_copy(dst: Tensor, src: Tensor, engine: Any) -> None:
         kind, value, count = view.dynamic
         if kind == "columns":
             values = {"dst": _without_dynamic(dst), "src": _without_dynamic(src), "index": value}
+            if side == "src" and value.partitions > 16:
+                # each 16 partitions by columns of their own, which is another instruction
+                r.emit("local_gather", values, {"count": count, "width": 1})
+                return
             r.emit("tensor_gather" if side == "src" else "tensor_scatter", values, attrs)
         elif kind == "scalar":
             offset = _offset_register(view.dynamic)
