@@ -338,6 +338,15 @@ OLD_MISTAKES = {
         "`nl.all_reduce` cannot stand in a dynamic loop",
     ),
     "product_of_unequal_depths": ("t = nl.matmul(nl.load(x)[:, 0:64], nl.zeros((65, 4), nl.float32))  # <-", "a product sums over as many rows as there are columns: 64 and 65"),
+    "run_past_the_end": ("t = nl.load(x[:, nl.ds(500, 20)])  # <-", "index `500 +: 20` of dimension 1 is outside `x`, which has 512 elements there"),
+    "run_masked_too_little": (
+        """
+        i, j = nl.mgrid[0:128, 0:20]
+        t = nl.load(x[:, nl.ds(500, 20)], mask=j < 13)  # <-
+        """,
+        "index `500 +: 20` of dimension 1 is outside `x`, which has 512 elements there",
+    ),
+    "empty_run": ("t = nl.load(x[:, nl.ds(500, 0)])  # <-", "index `"),
     "sum_along_no_dimension": ("t = nl.sum(nl.load(x), axis=5)  # <-", "there is no dimension 5 among 2"),
     "squeeze_of_no_dimension": ("t = nl.load(x).expand_dims(7)  # <-", "there is no dimension 7 among 3"),
     "argument_left_out": ("t = nl.add(nl.load(x))  # <-", "TypeError: nl.add() missing 1 required positional argument: 'y'"),

@@ -445,3 +445,23 @@ def test_column_of_a_tile_as_a_tile(rng):
     for i in range(8):
         wanted[:, i // 2] = 2 * (wanted[:, i // 2] + np.exp(wanted[:, i // 2] - x[:, i]))
     check(kernel, [x], wanted, 1e-4)
+
+
+def test_masked_runs_past_the_end(rng):
+    """`nl.ds` of whole tiles, with masks for what the array does not have."""
+
+    def kernel(x):
+        out = nl.ndarray((200, 5, 7), dtype=x.dtype, buffer=nl.shared_hbm)
+        for i in nl.affine_range(2):
+            for j in nl.affine_range(3):
+                rows, groups, columns = nl.mgrid[0:128, 0:3, 0:5]
+                inside = (i * 128 + rows < 200) & (j * 3 + groups < 7)
+                tile = nl.load(x[nl.ds(i * 128, 128), nl.ds(j * 3, 3), :], mask=inside)
+                turned = nl.ndarray((nl.par_dim(128), 5, 3), dtype=x.dtype, buffer=nl.sbuf)
+                turned[rows, columns, groups] = nl.copy(tile[rows, groups, columns], mask=inside)
+                rows, columns, groups = nl.mgrid[0:128, 0:5, 0:3]
+                nl.store(out[nl.ds(i * 128, 128), :, nl.ds(j * 3, 3)], turned, mask=(i * 128 + rows < 200) & (j * 3 + groups < 7))
+        return out
+
+    x = f32(rng, 200, 7, 5)
+    check(kernel, [x], x.transpose(0, 2, 1))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .errors import fail
-from .index import Affine, Mask, Run
+from .index import Affine, Mask
 
 Dims = tuple[tuple[int, int], ...]
 
@@ -122,14 +122,16 @@ def shifted(bound: Any, start: Any, length: int) -> Any:
 class Reach:
     """How far an index array moves along a dimension: positions `const + sum(step * axis)` of `count`."""
 
-    __slots__ = ("dimension", "const", "steps", "count")
+    __slots__ = ("dimension", "const", "steps", "count", "shown")
 
-    def __init__(self, dimension: int, const: int, steps: tuple[tuple[int, int], ...], count: int) -> None:
+    def __init__(self, dimension: int, const: int, steps: tuple[tuple[int, int], ...], count: int, shown: str | None = None) -> None:
         self.dimension = dimension
         self.const = const
         #: Axes of the view and what one step along each moves.
         self.steps = steps
         self.count = count
+        #: The index as it was written, if it is no index array.
+        self.shown = shown
 
     def span(self, dims: Dims, valid: tuple[Any, ...]) -> tuple[int, int] | None:
         """First and last position over what the bounds leave of the view; None where that is nothing."""
@@ -160,11 +162,12 @@ class Unproved(tuple[Any, ...]):
         for reach in self.reaches:
             span = reach.span(tensor.dims, self)
             if span is not None and (span[0] < 0 or span[1] >= reach.count):
-                raise fail(
-                    f"index arrays run from {span[0]} to {span[1]} along dimension {reach.dimension} of `{tensor.storage.name}`, "
-                    f"which has {reach.count} elements there",
-                    "give what must be left out as `mask=`",
-                )
+                where = f"`{tensor.storage.name}`, which has {reach.count} elements there"
+                if reach.shown is None:
+                    text = f"index arrays run from {span[0]} to {span[1]} along dimension {reach.dimension} of {where}"
+                else:
+                    text = f"index `{reach.shown}` of dimension {reach.dimension} is outside {where}"
+                raise fail(text, "give what must be left out as `mask=`")
 
 
 def within(bound: Any, position: int) -> bool:
@@ -196,7 +199,7 @@ def seen_through(bound: Any, index: Any, extents: tuple[int, ...], valid: list[A
 
 
 def outside(tensor: Any, k: Any, axis: int, count: int) -> Exception:
-    shown = f"{k.start}:{k.stop}" if isinstance(k, slice) else f"{k.start} +: {k.size}" if isinstance(k, Run) else k
+    shown = f"{k.start}:{k.stop}" if isinstance(k, slice) else k
     return fail(f"index `{shown}` of dimension {axis} is outside `{tensor.storage.name}`, which has {count} elements there")
 
 

@@ -119,6 +119,12 @@ def target(tile: Any, key: Any, value: Any) -> Tensor:
 def _filled(tile: Tensor, part: Tensor, value: Tensor) -> Tensor:
     """All of a tile, to be assigned a masked value: what it holds afterwards is noted."""
     bounds = joint_bounds([value])
+    if part.dims != tile.dims or part.pdim != tile.pdim:  # index arrays in another order than the tile's dimensions
+        places = [[at for at in range(tile.ndim) if (at == tile.pdim, tile.dims[at]) == (axis == part.pdim, dim)] for axis, dim in enumerate(part.dims)]
+        if part.ndim != tile.ndim or any(len(at) != 1 for at in places):
+            tile.valid, tile._form = None, 0
+            return Tensor(part.storage, part.dtype, part.offset, part.p0, part.dims, part.pdim)
+        bounds = {places[axis + part.ndim][0] - tile.ndim: bound for axis, bound in bounds.items()}
     bare = Tensor(tile.storage, tile.dtype, tile.offset, tile.p0, tile.dims, tile.pdim)
     new = with_bounds(bare, bounds).valid
     if not tile.storage.written:

@@ -237,6 +237,7 @@ class Tensor(Operators):
         valid: list[Any] | None = [] if self.valid is not None else None
         axis = 0
         dynamic = self.dynamic
+        reaches: list[Reach] = []
         for k in keys:
             step, count = dims[axis]
             if type(k) is slice:
@@ -251,7 +252,9 @@ class Tensor(Operators):
                 if start < 0:
                     start += count
                 if start < 0 or start + max(0, abs(length) - 1) * stride >= count or length == 0:
-                    raise outside(self, k, axis, count)
+                    if type(k) is not Run or length < 1:
+                        raise outside(self, k, axis, count)
+                    reaches.append(Reach(axis, start, ((len(out), stride),), count, f"{start} +: {length}"))
             elif not isinstance(start, Affine):
                 # a register: the offset is known at run time only
                 if dynamic is not None or axis == pdim:
@@ -273,7 +276,10 @@ class Tensor(Operators):
                     if valid is not None:
                         valid.append(shifted(self.valid[axis], start, length))
             axis += 1
-        return Tensor(self.storage, self.dtype, offset, p0, tuple(out), new_pdim, tuple(valid) if valid is not None else None, dynamic)
+        held: Any = tuple(valid) if valid is not None else None
+        if reaches:
+            held = Unproved.of(held or (None,) * len(out), reaches)
+        return Tensor(self.storage, self.dtype, offset, p0, tuple(out), new_pdim, held, dynamic)
 
     def _complete(self, keys: tuple[Any, ...]) -> tuple[Any, ...]:
         rank = len(self.dims)
