@@ -18,7 +18,7 @@ use super::super::index::collect::Collected;
 use super::super::index::event::{Event, Extent, Writes};
 use super::super::index::flow::{Flow, LoopId, LoopKind, MAX_DEPTH};
 use super::super::index::storage::Part;
-use super::super::index::tree::{Marks, Node, Tree, UNDEFINED, View};
+use super::super::index::tree::{Copied, Marks, Node, Tree, UNDEFINED, View};
 use super::build::Builder;
 use super::graph::Source;
 use super::sets::{DIRECT, Sets};
@@ -80,6 +80,7 @@ impl<'a> Levels<'a> {
             wide: HashMap::default(),
             atom_count: part.map.count(),
             floor: 0,
+            last_write: events.iter().rposition(|e| e.effect.is_write()),
         };
         walk.tree.start(part.map.count());
         // Loops that hold events, inside out.
@@ -122,6 +123,8 @@ struct Walk<'w, 'a> {
     atom_count: u32,
     /// Rows of the tree that were live when it was last cleared.
     floor: usize,
+    /// The last event that writes: nobody owes anything to who reads behind it.
+    last_write: Option<usize>,
 }
 
 /// How accesses are compared in a body.
@@ -312,6 +315,13 @@ impl Walk<'_, '_> {
             if self.flags[at] & SEES_BEFORE == 0 {
                 continue;
             }
+            let is_asked = effect.is_write() && builder.wanted.has(DepKind::Output)
+                || effect.is_write() && builder.wanted.has(DepKind::Anti)
+                || effect.is_read() && builder.wanted.has(DepKind::Flow);
+            if !is_asked {
+                self.flags[at] &= !SEES_BEFORE;
+                continue;
+            }
             let to = self.order(at);
             let print = self.print(frame, at);
             let before = self.sources(now.writers, print, &mut builder.sets);
@@ -345,7 +355,7 @@ impl Walk<'_, '_> {
         anti: bool,
     ) -> Versions {
         for at in step.clone().filter(|_| anti) {
-            if self.events[at].effect.is_read() {
+            if self.events[at].effect.is_read() && self.last_write > Some(at) {
                 now.readers = self.spread(now.readers, frame, at);
             }
         }
@@ -388,7 +398,7 @@ impl Walk<'_, '_> {
             let effect = self.events[at].effect;
             let (write, read) = (
                 self.flags[at] & WRITE_SEEN != 0 && effect.is_write(),
-                self.flags[at] & READ_SEEN != 0 && effect.is_read(),
+                self.flags[at] & READ_SEEN != 0 && effect.is_read() && self.last_write > Some(at),
             );
             if write && !(left == 1 && killed) {
                 now.writers = self.spread(now.writers, frame, at);
@@ -528,14 +538,12 @@ impl Walk<'_, '_> {
         }
         let mut fresh = Tree::new();
         fresh.start(self.atom_count);
-        let mut copied: HashMap<Node, Node, foldhash::fast::FixedState> = HashMap::default();
+        let mut copied = Copied::new(&self.tree);
         now.writers = self.tree.copy_to(now.writers, &mut fresh, &mut copied);
         now.readers = self.tree.copy_to(now.readers, &mut fresh, &mut copied);
         // What is known of nodes moves with them, so that sets are not made twice.
         let mut nodes = Nodes::default();
-        let mut pairs: Vec<(Node, Node)> = copied.into_iter().collect();
-        pairs.sort_unstable();
-        for (from, to) in pairs {
+        for (from, to) in copied.pairs() {
             if let Some(place) = self.nodes.known(from) {
                 let at = nodes.lists.len() as u32;
                 nodes.lists.extend_from_slice(self.nodes.list(place));

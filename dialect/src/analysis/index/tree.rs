@@ -12,8 +12,6 @@
 //! the latest write to a range is a maximum over O(log n) nodes. Writing copies O(log n) nodes.
 //! Depth is bounded by the logarithm of the atom count, so recursion here is too.
 
-use hashbrown::HashMap;
-
 /// A node of the arena.
 pub(in crate::analysis) type Node = u32;
 
@@ -394,15 +392,11 @@ impl Tree {
         &self,
         root: Node,
         to: &mut Tree,
-        copied: &mut HashMap<Node, Node, foldhash::fast::FixedState>,
+        copied: &mut Copied,
     ) -> Node {
-        let of = |node: Node, copied: &HashMap<Node, Node, _>| match node {
-            UNDEFINED | OUTSIDE | TRANSPARENT => Some(node),
-            _ => copied.get(&node).copied(),
-        };
         let mut stack = vec![root];
         while let Some(&node) = stack.last() {
-            if of(node, copied).is_some() {
+            if copied.get(node).is_some() {
                 stack.pop();
                 continue;
             }
@@ -410,7 +404,7 @@ impl Tree {
             let made = match self.view(node) {
                 View::Leaf(_) => to.push(row),
                 View::Pair(a, b) | View::Over(a, b) | View::Join(a, b) => {
-                    match (of(a, copied), of(b, copied)) {
+                    match (copied.get(a), copied.get(b)) {
                         (Some(a), Some(b)) => to.push(Row {
                             a: row.a & !PAYLOAD | a,
                             b,
@@ -424,10 +418,37 @@ impl Tree {
                     }
                 }
             };
-            copied.insert(node, made);
+            copied.of[node as usize] = made;
             stack.pop();
         }
-        of(root, copied).unwrap_or(UNDEFINED)
+        copied.get(root).unwrap_or(UNDEFINED)
+    }
+}
+
+/// Where the nodes of a tree are in another one.
+pub(in crate::analysis) struct Copied {
+    of: Vec<Node>,
+}
+
+impl Copied {
+    /// Nothing of `tree` is copied yet.
+    pub(in crate::analysis) fn new(tree: &Tree) -> Copied {
+        let mut of = vec![Node::MAX; tree.len()];
+        for node in [UNDEFINED, OUTSIDE, TRANSPARENT] {
+            of[node as usize] = node;
+        }
+        Copied { of }
+    }
+
+    fn get(&self, node: Node) -> Option<Node> {
+        let copy = self.of[node as usize];
+        (copy != Node::MAX).then_some(copy)
+    }
+
+    /// Nodes and their copies, the constants aside, in the order of the old tree.
+    pub(in crate::analysis) fn pairs(&self) -> impl Iterator<Item = (Node, Node)> + '_ {
+        let all = (0..).zip(self.of.iter().copied()).skip(3);
+        all.filter(|&(_, copy)| copy != Node::MAX)
     }
 }
 
