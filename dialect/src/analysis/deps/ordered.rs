@@ -90,11 +90,12 @@ pub(super) fn edges(ir: &Ir, ops: &[Op], builder: &mut Builder) {
     let Some(target) = target else { return };
     let mut state = State::default();
     let mut block: Option<Block> = None;
+    let mut around = Around::default();
     // Whether anything of the kind stands in the function: most have none.
     let has_barrier = ops.iter().any(|&op| meets(ir, op) == Meets::All);
     let has_sync = ops.iter().any(|&op| meets(ir, op) == Meets::Engine);
     for (at, &op) in (0u32..).zip(ops) {
-        let outer = split_block(ir, op);
+        let outer = around.of(ir, op).split;
         if outer != block {
             state = State::default();
             block = outer;
@@ -137,26 +138,70 @@ pub(super) fn edges(ir: &Ir, ops: &[Op], builder: &mut Builder) {
             state.seen_outside.close(at, builder);
         }
     }
-    no_reorder(ir, ops, builder);
+    no_reorder(ir, ops, &mut around, builder);
 }
 
-/// The block of a region of several blocks around an instruction, the innermost such.
-fn split_block(ir: &Ir, op: Op) -> Option<Block> {
-    let mut at = ir.block(op)?;
-    loop {
-        let region = ir.block_region(at);
-        if ir
-            .entry(region)
-            .and_then(|entry| ir.next_block(entry))
-            .is_some()
+/// What is around the instructions of a block.
+#[derive(Clone, Copy)]
+struct Surroundings {
+    /// The innermost block of a region of several blocks, this one included.
+    split: Option<Block>,
+    /// The outermost loop that keeps its order.
+    keeper: Option<Op>,
+}
+
+/// The surroundings of blocks, found once each: loops may be nested very deeply.
+#[derive(Default)]
+struct Around {
+    known: Vec<Option<Surroundings>>,
+}
+
+impl Around {
+    fn of(&mut self, ir: &Ir, op: Op) -> Surroundings {
+        let nothing = Surroundings {
+            split: None,
+            keeper: None,
+        };
+        let known = |around: &Around, block: Block| {
+            let known = around.known.get(block.index());
+            known.copied().flatten()
+        };
+        // Up to what is known, and down again.
+        let mut open: Vec<Block> = Vec::new();
+        let mut at = ir.block(op);
+        while let Some(block) = at
+            && known(self, block).is_none()
         {
-            return Some(at);
+            open.push(block);
+            let parent = ir.region_parent(ir.block_region(block));
+            let parent = parent.filter(|&op| OpCode::of(ir, op) != Some(OpCode::Func));
+            at = parent.and_then(|op| ir.block(op));
         }
-        let parent = ir.region_parent(region)?;
-        if OpCode::of(ir, parent) == Some(OpCode::Func) {
-            return None;
+        let mut outer = at.and_then(|block| known(self, block)).unwrap_or(nothing);
+        while let Some(block) = open.pop() {
+            let region = ir.block_region(block);
+            let parent = ir.region_parent(region);
+            let keeper = parent.filter(|&op| {
+                OpCode::of(ir, op) != Some(OpCode::Func) && ir.attr(op, "no_reorder").is_some()
+            });
+            let has_several = ir
+                .entry(region)
+                .and_then(|entry| ir.next_block(entry))
+                .is_some();
+            outer = Surroundings {
+                split: if has_several {
+                    Some(block)
+                } else {
+                    outer.split
+                },
+                keeper: outer.keeper.or(keeper),
+            };
+            if self.known.len() <= block.index() {
+                self.known.resize(block.index() + 1, None);
+            }
+            self.known[block.index()] = Some(outer);
         }
-        at = ir.block(parent)?;
+        outer
     }
 }
 
@@ -175,7 +220,7 @@ fn meets(ir: &Ir, op: Op) -> Meets {
 }
 
 /// Chains the instructions of loops that keep their order.
-fn no_reorder(ir: &Ir, ops: &[Op], builder: &mut Builder) {
+fn no_reorder(ir: &Ir, ops: &[Op], around: &mut Around, builder: &mut Builder) {
     let keeps = |op: Op| ir.attr(op, "no_reorder").is_some();
     if !ops
         .iter()
@@ -186,15 +231,8 @@ fn no_reorder(ir: &Ir, ops: &[Op], builder: &mut Builder) {
     // Loops come right before what they hold.
     let mut last: Option<(Op, Block, u32)> = None;
     for (at, &op) in (0u32..).zip(ops) {
-        let mut outer = ir.parent(op);
-        let mut found = None;
-        while let Some(parent) = outer {
-            if keeps(parent) && OpCode::of(ir, parent) != Some(OpCode::Func) {
-                found = Some(parent);
-            }
-            outer = ir.parent(parent);
-        }
-        let (Some(around), Some(block)) = (found, ir.block(op)) else {
+        let Surroundings { split, keeper } = around.of(ir, op);
+        let (Some(keeper), Some(block)) = (keeper, ir.block(op)) else {
             continue;
         };
         let is_instruction =
@@ -202,15 +240,15 @@ fn no_reorder(ir: &Ir, ops: &[Op], builder: &mut Builder) {
         if !is_instruction {
             continue;
         }
-        let block = split_block(ir, op).unwrap_or(block);
+        let block = split.unwrap_or(block);
         if let Some((same, there, before)) = last
-            && same == around
-            && (there == block || split_block(ir, op).is_none())
+            && same == keeper
+            && (there == block || split.is_none())
         {
             builder
                 .edges
                 .push((at, Edge::new(DepKind::Ordered, Source::instruction(before))));
         }
-        last = Some((around, block, at));
+        last = Some((keeper, block, at));
     }
 }

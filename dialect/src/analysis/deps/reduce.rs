@@ -296,6 +296,50 @@ impl<'a> Work<'a> {
         list.retain(|&at| self.seen[at as usize] != self.stamp);
     }
 
+    /// Finds what is left of a set, and of the sets in it: what others of a part depend on, others of
+    /// the whole do, so what is left of the parts is enough to look at.
+    fn normalize(&mut self, set: u32, sets: &mut [Option<Normal>]) {
+        let graph = self.graph;
+        let mut open = vec![set];
+        while let Some(&set) = open.last() {
+            if sets[set as usize].is_some() {
+                open.pop();
+                continue;
+            }
+            let inner = graph.members(set).iter().filter(|member| member.is_set());
+            let before = open.len();
+            let unknown = inner.filter(|member| sets[member.number() as usize].is_none());
+            open.extend(unknown.map(|member| member.number()));
+            if open.len() > before {
+                continue;
+            }
+            let mut left: Vec<u32> = Vec::new();
+            let mut is_whole = true;
+            for &member in graph.members(set) {
+                match sets
+                    .get(member.number() as usize)
+                    .filter(|_| member.is_set())
+                {
+                    None => left.push(member.number()),
+                    Some(Some(Normal::Part(part))) => {
+                        is_whole = false;
+                        left.extend_from_slice(part);
+                    }
+                    Some(_) => left.extend(graph.expand(member)),
+                }
+            }
+            left.sort_unstable();
+            left.dedup();
+            let count = left.len();
+            self.list(&mut left);
+            sets[set as usize] = Some(match is_whole && left.len() == count {
+                true => Normal::Whole,
+                false => Normal::Part(left),
+            });
+            open.pop();
+        }
+    }
+
     /// Adds what stays of the edges into an instruction; how many do not.
     fn instruction(
         &mut self,
@@ -320,15 +364,7 @@ impl<'a> Work<'a> {
                 continue;
             }
             let number = source.number() as usize;
-            if sets[number].is_none() {
-                let all = self.graph.expand(source);
-                let mut left = all.clone();
-                self.list(&mut left);
-                sets[number] = Some(match left.len() == all.len() {
-                    true => Normal::Whole,
-                    false => Normal::Part(left),
-                });
-            }
+            self.normalize(source.number(), sets);
             match &sets[number] {
                 Some(Normal::Part(left)) => {
                     dropped += 1;
