@@ -21,7 +21,7 @@ use crate::bir::ops::OpCode;
 use crate::bir::program::names;
 use crate::bir::space::{Engine, Target};
 use crate::bir::view::OpView;
-use crate::ir::{Ir, Op, Str, Visit};
+use crate::ir::{Dict, Ir, Op, Str, Visit};
 
 type Fixed = foldhash::fast::FixedState;
 
@@ -184,6 +184,18 @@ pub(in crate::analysis) fn sems(ir: &Ir, op: Op, name: Str) -> Option<SmallVec<[
     let attr = ir.ctx.dict_get(ir.dict(op), name)?;
     let sems = Sem::list(&ir.ctx, attr)?;
     Some(sems.into_iter().collect())
+}
+
+/// Whether an instruction takes part in the game.
+pub(crate) fn takes_part(ir: &Ir, op: Op, code: OpCode) -> bool {
+    let dict = ir.dict(op);
+    let names = [names::WAIT, names::SIGNAL];
+    matches!(code, OpCode::AllEngineBarrier | OpCode::SemaphoreRangeClear)
+        || (dict != Dict::EMPTY
+            && ir
+                .ctx
+                .dict_entries(dict)
+                .any(|(name, _)| names.contains(&name)))
 }
 
 /// A register decides how often, or whether, something waits or signals.

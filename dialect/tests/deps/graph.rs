@@ -622,7 +622,10 @@ fn deep_loops_and_long_chains_of_blocks() {
     let body: String = (body.split("loop %i").enumerate())
         .map(|(at, part)| match at {
             0 => part.to_owned(),
-            _ => format!("loop %i{}", part.replace("%i +", &format!("%i{} +", at - 1))),
+            _ => format!(
+                "loop %i{}",
+                part.replace("%i +", &format!("%i{} +", at - 1))
+            ),
         })
         .collect();
     let (ir, func) = function(&body);

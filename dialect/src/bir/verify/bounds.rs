@@ -35,6 +35,24 @@ enum Sum {
     Never,
 }
 
+/// Whether an access is good wherever it stands, its location not being placed: the common case, told
+/// once for all instructions that have it.
+pub(super) fn is_easy(fact: &Facts) -> bool {
+    let is_inside = fact.low >= 0
+        && u64::try_from(fact.high).is_ok_and(|high| high < fact.limit)
+        && u64::try_from(fact.start).is_ok_and(|start| {
+            let end = start.checked_add(fact.partitions);
+            end.is_some_and(|end| end <= fact.room)
+        });
+    is_inside
+        && fact.fault == Fault::None
+        && !fact.has_terms
+        && !fact.overlaps_itself
+        && (fact.space == Space::Dram
+            || window_is_legal(i128::from(fact.start), fact.partitions)
+                && fact.elements <= MAX_PSUM_ELEMENTS)
+}
+
 /// Most elements of a partition the vector and the activation engine walk, by space.
 const MAX_SBUF_ELEMENTS: u64 = 1 << 16;
 const MAX_PSUM_ELEMENTS: u64 = 1 << 12;
@@ -59,9 +77,13 @@ impl Verifier<'_> {
         let ir = self.ir;
         let whole = whole_quadrants(ir, op, facts);
         for (position, operand) in ir.operands(op).iter().enumerate() {
-            let Some(fact) = facts.get(position).copied().flatten() else {
+            let Some(Some(fact)) = facts.get(position) else {
                 continue;
             };
+            if fact.is_easy && whole.is_none() && self.placement(operand.value).is_none() {
+                continue;
+            }
+            let fact = *fact;
             let Some(entry) = def.operands.get(usize::from(operand.role)) else {
                 continue;
             };

@@ -14,96 +14,47 @@ use smallvec::SmallVec;
 use super::super::access::{Access, Target};
 use super::super::attrs::Accumulate;
 use super::super::loops::{loop_of, loop_range};
-use super::super::ops::{Kind, OpCode, OpDef, OperandDef, Trait};
-use super::super::program::names;
+use super::super::ops::{Kind, OpCode, OperandDef};
 use super::super::space::{Engine, Space, Target as GenTarget};
 use super::super::types::MemType;
 use super::super::view::OpView;
-use super::cover::{Cover, Gap, Rect, Runs, runs};
+use super::cover::{Gap, Rect, Runs, runs};
 use super::dominance::flow_order;
 use super::groups;
 use super::lifetimes::{Effect, Lifetimes};
+use super::locations::{Location, Slots};
+use super::uses::{OpUses, Use};
 use super::words::{symbol_text, value_text};
 use crate::analysis::index::{self, Frames, FunctionIndex, skips};
-use crate::ir::{Annot, AttrView, Ir, Op, OperandData, Str, Value, Visit};
+use crate::ir::{Annot, Ir, Op, OperandData, Value, Visit};
 use crate::text::diag::{Diagnostic, Diagnostics, Part, Place};
 
 type Fixed = foldhash::fast::FixedState;
 
-/// What is known of a location.
-struct Location {
-    value: Value,
-    alloc: Op,
-    rows: i64,
-    width: i64,
-    /// `None` where every byte is defined.
-    cover: Option<Cover>,
-    is_written: bool,
-    is_output: bool,
-    is_reported: bool,
-    /// Whether who writes it matters: in PSUM, up to `trn2`.
-    is_grouped: bool,
-    /// Whether a `matmult` accumulates onto it.
-    is_accumulated: bool,
-    /// Whether another engine than the tensor engine writes it.
-    is_shared: bool,
-}
-
-/// The location a value is, by number; one table serves all functions of a file.
-#[derive(Default)]
-pub(super) struct Slots {
-    of: Vec<u32>,
-    used: Vec<Value>,
-}
-
-impl Slots {
-    fn get(&self, value: Value) -> Option<usize> {
-        let slot = *self.of.get(value.index())?;
-        (slot != u32::MAX).then_some(slot as usize)
-    }
-
-    fn insert(&mut self, value: Value, slot: usize) {
-        if self.of.len() <= value.index() {
-            self.of.resize(value.index() + 1, u32::MAX);
-        }
-        if let Some(known) = self.of.get_mut(value.index()) {
-            *known = slot as u32;
-            self.used.push(value);
-        }
-    }
-
-    fn clear(&mut self) {
-        for value in self.used.drain(..) {
-            if let Some(known) = self.of.get_mut(value.index()) {
-                *known = u32::MAX;
-            }
-        }
-    }
-}
-
 pub(super) struct Definedness<'a> {
-    ir: &'a Ir,
-    target: GenTarget,
-    diags: &'a mut Diagnostics,
-    locations: Vec<Location>,
-    slots: &'a mut Slots,
+    pub(super) ir: &'a Ir,
+    pub(super) target: GenTarget,
+    pub(super) diags: &'a mut Diagnostics,
+    pub(super) locations: Vec<Location>,
+    pub(super) slots: &'a mut Slots,
     open: HashSet<Op, Fixed>,
     /// Writes to repeat for all iterations when a loop ends.
     pending: HashMap<Op, Vec<(Op, usize)>, Fixed>,
-    lifetimes: Lifetimes,
+    pub(super) lifetimes: Lifetimes,
     branches: bool,
 }
 
-/// Checks a function, and that placed locations that overlap are never live together.
+/// Checks a function, and that placed locations that overlap are never live together; `branches` says
+/// whether control may take more than one way through it.
 pub(super) fn check(
     ir: &Ir,
     function: Op,
     target: GenTarget,
+    branches: bool,
     slots: &mut Slots,
     diags: &mut Diagnostics,
 ) {
     slots.clear();
-    let branches = branches(ir, function);
     let mut walk = Definedness {
         ir,
         target,
@@ -273,131 +224,44 @@ impl Definedness<'_> {
         }
     }
 
-    fn declare(&mut self, alloc: Op) {
-        let ir = self.ir;
-        let Some(value) = ir.result(alloc) else {
-            return;
-        };
-        let Some(mem) = MemType::get(&ir.ctx, ir.value_type(value)) else {
-            return;
-        };
-        let view = OpView::new(ir, alloc);
-        let kind = view.word("kind").unwrap_or("internal");
-        let is_shared = view.word("space") == Some("shared");
-        let elsewhere = is_shared
-            || ir.attr(alloc, "written_by_core").is_some()
-            || ir.attr(alloc, "remote_target").is_some();
-        let is_defined =
-            elsewhere || view.flag("boundary") || matches!(kind, "input" | "inout" | "const");
-        let (rows, width) = match mem.space {
-            Space::Dram => {
-                let last = mem.dims.last().copied().unwrap_or(1);
-                let width = last.saturating_mul(u64::from(mem.dtype.size_bytes()));
-                let bytes = mem.bytes().unwrap_or(0);
-                (bytes.checked_div(width).unwrap_or(0), width)
-            }
-            _ => (mem.partitions(), mem.free_bytes().unwrap_or(0)),
-        };
-        let (rows, width) = (rows as i64, width as i64);
-        self.slots.insert(value, self.locations.len());
-        self.locations.push(Location {
-            value,
-            alloc,
-            rows,
-            width,
-            cover: (!is_defined && rows > 0 && width > 0).then(|| Cover::new(rows, width)),
-            is_written: false,
-            is_output: kind == "output" && !elsewhere,
-            is_reported: false,
-            is_grouped: mem.space == Space::Psum && self.target < GenTarget::Trn3,
-            is_accumulated: false,
-            is_shared: false,
-        });
-        self.lifetimes.declare(ir, alloc, value, &mem);
-    }
-
-    /// Locations that share their bytes are one.
-    fn alias(&mut self) {
-        let ir = self.ir;
-        let mut by_name: HashMap<Str, usize, Fixed> = HashMap::default();
-        for (slot, location) in self.locations.iter().enumerate() {
-            if let Some(name) = ir.value_name(location.value) {
-                by_name.insert(name, slot);
-            }
-        }
-        for slot in 0..self.locations.len() {
-            let alloc = self.locations[slot].alloc;
-            let Some(attr) = ir.attr(alloc, "must_alias") else {
-                continue;
-            };
-            let other = match ir.ctx.attr(attr) {
-                AttrView::Symbol(name) => by_name.get(&name).copied(),
-                _ => None,
-            };
-            let Some(other) = other else {
-                let message = format!(
-                    "location {} must alias {}, which its function does not have",
-                    value_text(ir, self.locations[slot].value),
-                    super::words::attr_text(&ir.ctx, attr)
-                );
-                self.diags
-                    .push(Diagnostic::error(Place::Op(alloc, Part::Whole), message));
-                continue;
-            };
-            let (a, b) = (&self.locations[slot], &self.locations[other]);
-            let same = (a.rows, a.width) == (b.rows, b.width);
-            let defined = !same || a.cover.is_none() || b.cover.is_none();
-            if defined {
-                self.locations[slot].cover = None;
-                self.locations[other].cover = None;
-            }
-            let is_output = self.locations[slot].is_output;
-            self.locations[other].is_output |= is_output;
-            self.locations[slot].is_output = false;
-            let value = self.locations[slot].value;
-            self.slots.insert(value, other);
-        }
-    }
-
     fn instruction(&mut self, op: Op) {
         let ir = self.ir;
         let Some(code) = OpCode::of(ir, op) else {
             return;
         };
-        let def = code.def();
-        if def.engines.is_none() || code == OpCode::CoreBarrier {
+        let Some(uses) = OpUses::of(code) else { return };
+        if uses.roles.is_empty() {
             return;
         }
         self.lifetimes.step();
-        for (position, operand) in ir.operands(op).iter().enumerate() {
-            let Some(entry) = def.operands.get(usize::from(operand.role)) else {
+        let operands = ir.operands(op);
+        for (position, operand) in operands.iter().enumerate() {
+            let Some(entry) = uses.roles.get(usize::from(operand.role)) else {
                 continue;
             };
-            let Some(slot) = self.slots.get(operand.value) else {
-                continue;
-            };
-            if !entry.writes() {
+            if !entry.writes {
                 self.lifetimes.touch(operand.value, Effect::Read);
             }
-            if is_read(ir, op, code, entry) {
-                self.read(op, code, def, entry, position, operand, slot);
+            if let Some(slot) = self.slots.get(operand.value)
+                && self.may_be_undefined(slot)
+                && entry.is_read(ir, op)
+            {
+                self.read(op, code, entry, position, operand, slot);
             }
         }
-        for (position, operand) in ir.operands(op).iter().enumerate() {
-            let Some(entry) = def.operands.get(usize::from(operand.role)) else {
+        for (position, operand) in operands.iter().enumerate() {
+            let Some(entry) = uses.roles.get(usize::from(operand.role)) else {
                 continue;
             };
+            if !entry.writes {
+                continue;
+            }
             let Some(slot) = self.slots.get(operand.value) else {
                 continue;
             };
-            if !entry.writes() {
-                continue;
-            }
-            let overwrites = entry.kind == Kind::Out
-                && operand.annot == Annot::UNIT
-                && !is_read(ir, op, code, entry)
-                && !has_offset(ir, op, def, entry)
-                && !skips(ir, op, def);
+            let overwrites = operand.annot == Annot::UNIT
+                && entry.replaces(ir, op)
+                && !skips(ir, op, code.def());
             let effect = match overwrites {
                 true => Effect::Overwrite,
                 false => Effect::Write,
@@ -406,15 +270,15 @@ impl Definedness<'_> {
             let location = &mut self.locations[slot];
             location.is_written = true;
             if location.is_grouped {
-                let engine = groups::engine_of(ir, op, def, self.target);
+                let engine = groups::engine_of(ir, op, code.def(), self.target);
                 location.is_shared |= engine != Some(Engine::Pe);
                 location.is_accumulated |=
-                    groups::is_matmult(code) && groups::accumulates(ir, op) != Accumulate::No;
+                    uses.is_matmult && groups::accumulates(ir, op) != Accumulate::No;
             }
             if location.cover.is_none() {
                 continue;
             }
-            if has_offset(ir, op, def, entry) {
+            if entry.is_moved(ir, op) {
                 location.cover = None;
                 continue;
             }
@@ -423,6 +287,12 @@ impl Definedness<'_> {
                 self.remember(op, position, operand);
             }
         }
+    }
+
+    /// Whether a read of the location may be a finding.
+    fn may_be_undefined(&self, slot: usize) -> bool {
+        let location = &self.locations[slot];
+        location.cover.is_some() && !location.is_reported
     }
 
     /// Lets the loops whose indices move a write repeat it when they end.
@@ -532,8 +402,7 @@ impl Definedness<'_> {
         &mut self,
         op: Op,
         code: OpCode,
-        def: &OpDef,
-        entry: &OperandDef,
+        entry: &Use,
         position: usize,
         operand: &OperandData,
         slot: usize,
@@ -541,12 +410,12 @@ impl Definedness<'_> {
         let ir = self.ir;
         let location = &self.locations[slot];
         let Some(cover) = &location.cover else { return };
-        if location.is_reported {
+        let Some(role) = code.def().operands.get(usize::from(operand.role)) else {
             return;
-        }
+        };
         let what = if !location.is_written {
             None
-        } else if is_loose(ir, op, def, entry) {
+        } else if entry.is_picked(ir, op) {
             return;
         } else {
             let Some(rects) = self.rects(op, operand, slot, false) else {
@@ -558,15 +427,7 @@ impl Definedness<'_> {
             let whole = gap.cols == (0, location.width);
             Some(gap_text(ir, operand.value, &gap, whole))
         };
-        self.report(
-            op,
-            code,
-            entry,
-            position,
-            slot,
-            &what,
-            "nothing has written",
-        );
+        self.report(op, code, role, position, slot, &what, "nothing has written");
     }
 
     /// One finding for a location: `what` of it is read.
@@ -654,15 +515,6 @@ impl Definedness<'_> {
     }
 }
 
-/// Whether control may take more than one way through a function.
-pub(super) fn branches(ir: &Ir, function: Op) -> bool {
-    ir.walk_op(function).any(|op| {
-        ir.regions(op)
-            .iter()
-            .any(|&region| ir.entry(region) != ir.last_block(region))
-    })
-}
-
 /// `(step, count)` in bytes.
 type Dims = SmallVec<[(i64, u64); 4]>;
 
@@ -713,53 +565,6 @@ fn dram_rects(
 fn resolve(ir: &Ir, operand: &OperandData) -> Option<Access> {
     let mem = MemType::get(&ir.ctx, ir.value_type(operand.value))?;
     Some(Access::resolve(&ir.ctx, &mem, operand.annot))
-}
-
-/// Whether an instruction uses what an operand held before.
-fn is_read(ir: &Ir, op: Op, code: OpCode, entry: &OperandDef) -> bool {
-    match entry.kind {
-        Kind::In | Kind::Imm(_) => true,
-        Kind::InOut => match code {
-            OpCode::CopyPredicated | OpCode::DmaScatterAdd | OpCode::DmaGatherAdd => true,
-            OpCode::AllGatherV | OpCode::AllToAllV => entry.name == "metadata",
-            // The others leave what they do not write, which may stay undefined.
-            _ => false,
-        },
-        Kind::Out => {
-            let accumulates = code
-                .def()
-                .attr("accumulate")
-                .is_some_and(|attr| matches!(attr.ty, super::super::ops::AttrType::Accumulate));
-            accumulates
-                && entry.name == "dst"
-                && Accumulate::get(&ir.ctx, ir.ctx.dict_get(ir.dict(op), names::ACCUMULATE))
-                    == Some(Accumulate::Yes)
-        }
-        _ => false,
-    }
-}
-
-fn has_role(ir: &Ir, op: Op, def: &OpDef, name: &str) -> bool {
-    def.find_role(name)
-        .is_some_and(|role| ir.operands(op).iter().any(|o| usize::from(o.role) == role))
-}
-
-/// Whether a register or an index tile decides where an operand is written.
-fn has_offset(ir: &Ir, op: Op, def: &OpDef, entry: &OperandDef) -> bool {
-    def.has(Trait::Dynamic)
-        && entry.name == "dst"
-        && (has_role(ir, op, def, "dst_offset")
-            || has_role(ir, op, def, "dst_index")
-            || (entry.kind == Kind::InOut && has_role(ir, op, def, "offset")))
-}
-
-/// Whether data decides which part of an operand is read.
-fn is_loose(ir: &Ir, op: Op, def: &OpDef, entry: &OperandDef) -> bool {
-    def.has(Trait::Dynamic)
-        && matches!(entry.name, "src" | "dst")
-        && ["index", "src_index", "dst_index", "offset", "src_offset"]
-            .iter()
-            .any(|name| has_role(ir, op, def, name))
 }
 
 /// "partitions 64 to 127", "elements 0 to 3 of partitions 64 to 127"

@@ -13,7 +13,6 @@ use super::super::loops::{loop_of, loop_range};
 use super::super::ops::OpCode;
 use super::super::program::{self, Dep, OrderTerm, order_terms};
 use super::super::view::OpView;
-use super::defined::branches;
 use super::driver::Verifier;
 use super::words::{counted, value_text};
 use crate::ir::Op;
@@ -161,7 +160,7 @@ impl Verifier<'_> {
     }
 
     /// Dependences name instructions of the function that have run before.
-    pub(super) fn check_deps(&mut self, function: Op) {
+    pub(super) fn check_deps(&mut self) {
         let ir = self.ir;
         let dependent = std::mem::take(&mut self.program.numbers.dependent);
         let mut edges = Edges::default();
@@ -187,7 +186,7 @@ impl Verifier<'_> {
             let help = "leave out one of them: an instruction follows what has run before it";
             self.error(op, Part::Whole, message, Some(help.to_owned()));
         }
-        let is_straight = !branches(ir, function);
+        let is_straight = !self.program.branches;
         let members: hashbrown::HashSet<u64, Fixed> = cycle.into_iter().collect();
         let in_cycle = |id: Option<u64>| id.is_some_and(|id| members.contains(&id));
         for edge in edges.down {

@@ -1,17 +1,21 @@
 //! The walk: every operation once, structure always, the instruction itself only where no equal
 //! one was found good before.
 
+use std::cell::Cell;
+
 use super::super::ops::{OpCode, OpDef, Syntax};
 use super::super::program::names;
 use super::super::space::Target;
 use super::super::view::OpView;
-use super::defined::Slots;
 use super::dominance::Dominators;
 use super::facts::{FactCache, Facts};
+use super::known::{FormId, Forms, GoodDicts, Key, Keys, SLOTS};
+use super::locations::Slots;
 use super::operands::ResolvedOps;
 use super::overlaps::Homes;
 use super::structure::Program;
 use super::{Level, OpContext, VerifyOptions};
+use crate::analysis::sync;
 use crate::ir::{Attr, Block, Dict, Ir, Op, Region, Str, Value, Visit};
 use crate::text::diag::{Diagnostic, Diagnostics, Part, Place};
 
@@ -58,10 +62,15 @@ pub(super) struct Verifier<'a> {
     /// Locations of the function whose memory is being followed.
     pub(super) slots: Slots,
     facts: FactCache,
-    good: GoodKeys,
-    good_forms: GoodKeys,
+    forms: Forms,
+    /// Statements that are good.
+    good: Keys,
+    /// Those whose shapes are good.
+    good_shapes: Keys,
     /// Room for the facts of one instruction.
     fact_list: Vec<Option<Facts>>,
+    /// Room for the words of one form.
+    form_words: Vec<u32>,
     pub(super) good_dicts: GoodDicts,
     pub(super) resolved: ResolvedOps,
 }
@@ -92,9 +101,11 @@ impl<'a> Verifier<'a> {
             homes: Homes::default(),
             slots: Slots::default(),
             facts: FactCache::new(slots),
-            good: GoodKeys::new(slots),
-            good_forms: GoodKeys::new(slots),
+            forms: Forms::new(slots),
+            good: Keys::new(slots),
+            good_shapes: Keys::new(slots),
             fact_list: Vec::new(),
+            form_words: Vec::new(),
             good_dicts: GoodDicts::new(slots),
             resolved: ResolvedOps::new(),
         }
@@ -143,7 +154,10 @@ impl<'a> Verifier<'a> {
             self.check_operand_definitions(op);
         }
         match code {
-            Some(code) => self.check_op(op, code),
+            Some(code) => {
+                self.program.sync |= sync::takes_part(self.ir, op, code);
+                self.check_op(op, code);
+            }
             None if !self.options.allow_unregistered => self.unregistered(op),
             None => {}
         }
@@ -253,78 +267,75 @@ impl<'a> Verifier<'a> {
 
     fn check_op(&mut self, op: Op, code: OpCode) {
         let def = code.def();
-        let key = self.key(op, code);
-        if self.good.contains(&key.whole()) {
+        let form = self.form(op, code);
+        let key = form.and_then(|form| Key::whole(form, self.ir.operands(op)));
+        if key.as_ref().is_some_and(|key| self.good.contains(key)) {
             self.check_overlaps(op, code, def);
             return;
         }
-        let form = key.form();
-        let is_known = self.good_forms.contains(&form);
         let before = self.diags.errors();
-        let is_plain = self.check_instruction(op, code, def, is_known);
+        self.check_instruction(op, code, def, form);
         if self.diags.errors() == before {
-            self.good.insert(&key.whole());
-            if is_plain && !is_known {
-                self.good_forms.insert(&form);
+            if let Some(key) = &key {
+                self.good.insert(key);
             }
             self.check_overlaps(op, code, def);
         }
     }
 
-    /// Everything [`check_instruction`](Self::check_instruction) looks at, as words: all but the
-    /// accesses first.
+    /// Everything [`check_instruction`](Self::check_instruction) looks at but the accesses.
     #[inline]
-    fn key(&self, op: Op, code: OpCode) -> Key {
+    fn form(&mut self, op: Op, code: OpCode) -> Option<FormId> {
         let ir = self.ir;
-        let mut key = Key::new();
-        key.push(code as u32 | (self.target as u32) << 16);
-        key.push(ir.dict(op).index() as u32);
+        let words = &mut self.form_words;
+        words.clear();
+        words.push(code as u32 | (self.target as u32) << 16);
+        words.push(ir.dict(op).index() as u32);
         // Shape of the statement: results, regions, successors.
-        key.push(ir.results(op).len() as u32);
-        key.push(ir.regions(op).len() as u32);
-        key.push(ir.successors(op).len() as u32);
+        let regions = ir.regions(op);
+        words.push(ir.results(op).len() as u32);
+        words.push(regions.len() as u32);
+        words.push(ir.successors(op).len() as u32);
+        for &region in regions {
+            words.push(u32::from(ir.entry(region).is_some()));
+        }
         for result in ir.results(op) {
-            key.push(ir.value_type(result).index() as u32);
+            words.push(ir.value_type(result).index() as u32);
         }
         let indices = code.def().indices_role();
         let operands = ir.operands(op);
         for (position, operand) in operands.iter().enumerate() {
             let role = usize::from(operand.role);
-            key.push(role as u32);
-            key.push(ir.value_type(operand.value).index() as u32);
+            words.push(role as u32);
+            words.push(ir.value_type(operand.value).index() as u32);
             if role == indices {
                 let first = operands
                     .iter()
                     .position(|other| other.value == operand.value);
-                key.push(first.unwrap_or(position) as u32);
+                words.push(first.unwrap_or(position) as u32);
                 match super::super::loops::loop_of(ir, operand.value) {
                     Some(around) => {
-                        key.push(ir.dict(around).index() as u32);
-                        key.push(ir.operands(around).iter().map(|o| 1 << (o.role & 3)).sum());
+                        words.push(ir.dict(around).index() as u32);
+                        words.push(ir.operands(around).iter().map(|o| 1 << (o.role & 3)).sum());
                     }
-                    None => key.push(NONE),
+                    None => words.push(NONE),
                 }
             } else {
-                key.push(self.values[operand.value.index()].dict);
+                words.push(self.values[operand.value.index()].dict);
             }
         }
-        key.end_form();
-        for operand in operands {
-            key.push(operand.annot.index() as u32);
-        }
-        key.end();
-        key
+        self.forms.find(words)
     }
 
-    /// Checks one instruction, and only its accesses where its form is known to be good; whether the
-    /// form can be judged without the accesses.
+    /// Checks one instruction: only its accesses where what is said of all of its form and shapes is
+    /// known to be good.
     fn check_instruction(
         &mut self,
         op: Op,
         code: OpCode,
         def: &'static OpDef,
-        has_good_form: bool,
-    ) -> bool {
+        form: Option<FormId>,
+    ) {
         let ir = self.ir;
         let mut facts = std::mem::take(&mut self.fact_list);
         facts.clear();
@@ -333,169 +344,57 @@ impl<'a> Verifier<'a> {
             facts.push(self.facts.get(&ir.ctx, ty, operand.annot));
         }
         // An access that sees another dtype is part of the form.
-        let is_plain = !facts.iter().flatten().any(|facts| facts.recast);
+        let form = form.filter(|_| !facts.iter().flatten().any(|facts| facts.recast));
         let engine = def.engines.and_then(|engines| {
             OpView::new(ir, op)
                 .engine_attr()
                 .or_else(|| Some(engines.default_on(self.target)))
         });
-        let skips = has_good_form && is_plain;
-        if !skips {
+        let shapes = form.and_then(|form| Key::shapes(form, &facts));
+        if shapes
+            .as_ref()
+            .is_some_and(|shapes| self.good_shapes.contains(shapes))
+        {
+            self.check_accesses(op, def, engine, &facts);
+            self.fact_list = facts;
+            return;
+        }
+        let start = self.diags.errors();
+        let has_good_form = form.is_some_and(|form| self.forms.is_good(form));
+        if !has_good_form {
             self.check_statement(op, code, def);
             self.check_dict(op, code, def);
         }
         let before = self.diags.errors();
-        if skips || self.check_operands(op, code, engine, &facts) {
+        if has_good_form || self.check_operands(op, code, engine, &facts) {
             self.check_shapes(op, code, &facts);
         }
         self.check_accesses(op, def, engine, &facts);
+        let mut by_shape = true;
         if let Some(check) = def.check
             && (self.diags.errors() == before || def.syntax != Syntax::Instruction)
         {
-            check(&mut OpContext {
+            let mut context = OpContext {
                 ir,
                 op,
                 def,
                 target: self.target,
                 engine,
                 facts: &facts,
+                looked_closer: Cell::new(false),
                 diags: self.diags,
-            });
+            };
+            check(&mut context);
+            by_shape = !context.looked_closer.get();
+        }
+        if self.diags.errors() == start {
+            if let Some(form) = form {
+                self.forms.set_good(form);
+            }
+            if let Some(shapes) = shapes.filter(|_| by_shape) {
+                self.good_shapes.insert(&shapes);
+            }
         }
         self.fact_list = facts;
-        is_plain
-    }
-}
-
-const KEY_WORDS: usize = 40;
-
-/// What decides whether an instruction by itself is good.
-struct Key {
-    words: [u32; KEY_WORDS],
-    len: usize,
-    hash: u64,
-    /// Length and hash of the form: everything but the accesses.
-    form: (usize, u64),
-}
-
-/// A key or the first part of one.
-struct KeyPart<'a> {
-    /// `None` where the key was too short to hold it.
-    words: Option<&'a [u32]>,
-    hash: u64,
-}
-
-impl Key {
-    fn new() -> Key {
-        Key {
-            words: [0; KEY_WORDS],
-            len: 0,
-            hash: 0,
-            form: (0, 0),
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, word: u32) {
-        if let Some(slot) = self.words.get_mut(self.len) {
-            *slot = word;
-        }
-        self.len += 1;
-    }
-
-    fn end_form(&mut self) {
-        self.form = (self.len, self.hash_of(0, self.len, 0x9e37_79b9_7f4a_7c15));
-    }
-
-    /// Ends the key.
-    fn end(&mut self) {
-        self.hash = self.hash_of(self.form.0, self.len, self.form.1);
-    }
-
-    fn hash_of(&self, from: usize, to: usize, seed: u64) -> u64 {
-        let words = self.words.get(from..to).unwrap_or_default();
-        let mut hash = seed;
-        for pair in words.chunks(2) {
-            let low = pair.first().copied().unwrap_or(0);
-            let high = pair.get(1).copied().unwrap_or(0);
-            let both = u64::from(low) | u64::from(high) << 32;
-            hash = (hash ^ both).wrapping_mul(0xff51_afd7_ed55_8ccd);
-            hash ^= hash >> 32;
-        }
-        hash
-    }
-
-    fn whole(&self) -> KeyPart<'_> {
-        KeyPart {
-            words: self.words.get(..self.len),
-            hash: self.hash,
-        }
-    }
-
-    fn form(&self) -> KeyPart<'_> {
-        KeyPart {
-            words: self.words.get(..self.form.0),
-            hash: self.form.1,
-        }
-    }
-}
-
-/// Keys found good, the most recent of each hash.
-struct GoodKeys {
-    slots: Vec<([u32; KEY_WORDS], u32)>,
-}
-
-/// The most slots a table of good keys has; a small file is not worth clearing them all.
-const SLOTS: usize = 1 << 10;
-
-impl GoodKeys {
-    fn new(slots: usize) -> GoodKeys {
-        GoodKeys {
-            slots: vec![([0; KEY_WORDS], 0); slots],
-        }
-    }
-
-    #[inline]
-    fn contains(&self, key: &KeyPart<'_>) -> bool {
-        let (words, len) = &self.slots[key.hash as usize & (self.slots.len() - 1)];
-        key.words
-            .is_some_and(|key| words.get(..*len as usize) == Some(key))
-    }
-
-    fn insert(&mut self, key: &KeyPart<'_>) {
-        let at = key.hash as usize & (self.slots.len() - 1);
-        let (slot, len) = &mut self.slots[at];
-        if let Some(words) = key.words
-            && let Some(slot) = slot.get_mut(..words.len())
-        {
-            slot.copy_from_slice(words);
-            *len = words.len() as u32;
-        }
-    }
-}
-
-/// Dictionaries found good for an op, the most recent of each hash.
-pub(super) struct GoodDicts {
-    slots: Vec<(u32, u32)>,
-}
-
-impl GoodDicts {
-    fn new(slots: usize) -> GoodDicts {
-        GoodDicts {
-            slots: vec![(NONE, NONE); slots],
-        }
-    }
-
-    fn slot(&self, code: OpCode, dict: Dict) -> usize {
-        ((code as usize).wrapping_mul(0x9e37) ^ dict.index()) & (self.slots.len() - 1)
-    }
-
-    pub(super) fn contains(&self, code: OpCode, dict: Dict) -> bool {
-        self.slots[self.slot(code, dict)] == (code as u32, dict.index() as u32)
-    }
-
-    pub(super) fn insert(&mut self, code: OpCode, dict: Dict) {
-        let slot = self.slot(code, dict);
-        self.slots[slot] = (code as u32, dict.index() as u32);
     }
 }

@@ -1,11 +1,14 @@
 //! What an access says without its loop terms, computed once per (type, access).
 
+use std::ops::Deref;
+
 use smallvec::SmallVec;
 
 use super::super::access::{Access, Pair, view_dims};
 use super::super::num::DType;
-use super::super::space::Space;
+use super::super::space::{PSUM_BANK_BYTES, Space};
 use super::super::types::MemType;
+use super::bounds::is_easy;
 use crate::ir::{Annot, Context, Type};
 
 /// Most `step x count` pairs an engine encodes behind the partition.
@@ -31,19 +34,43 @@ pub enum Fault {
     Count(u64),
 }
 
-/// The summary of one access.
-#[derive(Clone, Copy, Debug)]
-pub struct Facts {
+/// What an access takes part in: what most rules of single ops ask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
     /// Where the location lives.
     pub space: Space,
     /// Dtype of the elements as accessed.
     pub dtype: DType,
     /// Partitions touched; 1 in DRAM.
     pub partitions: u64,
-    /// First partition, terms at zero.
-    pub start: i64,
     /// Elements per partition (on chip) or in all (DRAM).
     pub elements: u64,
+    /// `step x count` pairs behind the partition (on chip) or in all (DRAM).
+    pub pairs: usize,
+    /// Whether it stays in one PSUM bank of its partitions, no loop moving it: where this is false, it
+    /// may still.
+    pub in_bank: bool,
+}
+
+impl Shape {
+    /// Whether `other` touches as many partitions and as many elements in each.
+    pub fn same_shape(&self, other: &Shape) -> bool {
+        self.partitions == other.partitions && self.elements == other.elements
+    }
+
+    /// Elements in all.
+    pub fn total(&self) -> u64 {
+        self.partitions.saturating_mul(self.elements)
+    }
+}
+
+/// The summary of one access.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// How much of what it touches.
+    pub shape: Shape,
+    /// First partition, terms at zero.
+    pub start: i64,
     /// Smallest element offset, terms at zero.
     pub low: i64,
     /// Largest element offset, terms at zero.
@@ -60,19 +87,19 @@ pub struct Facts {
     pub overlaps_itself: bool,
     /// What is wrong with it.
     pub fault: Fault,
+    /// Whether nothing is, whatever the instruction, where its location is not placed.
+    pub(super) is_easy: bool,
+}
+
+impl Deref for Facts {
+    type Target = Shape;
+
+    fn deref(&self) -> &Shape {
+        &self.shape
+    }
 }
 
 impl Facts {
-    /// Whether `other` touches as many partitions and as many elements in each.
-    pub fn same_shape(&self, other: &Facts) -> bool {
-        self.partitions == other.partitions && self.elements == other.elements
-    }
-
-    /// Elements in all.
-    pub fn total(&self) -> u64 {
-        self.partitions.saturating_mul(self.elements)
-    }
-
     /// Bytes from the first to behind the last element, terms at zero.
     pub fn byte_range(&self) -> (i64, i64) {
         let size = i64::from(self.dtype.size_bytes());
@@ -85,12 +112,20 @@ impl Facts {
     pub(super) fn of(mem: &MemType<'_>, access: &Access) -> Facts {
         let window = access.window;
         let (low, high) = access.offset_range();
+        let size = i128::from(access.dtype.size_bytes());
+        let bank = |byte: i128| byte.div_euclid(i128::from(PSUM_BANK_BYTES));
         let mut facts = Facts {
-            space: mem.space,
-            dtype: access.dtype,
-            partitions: access.partitions(),
+            shape: Shape {
+                space: mem.space,
+                dtype: access.dtype,
+                partitions: access.partitions(),
+                elements: access.elements(),
+                pairs: access.pairs.len(),
+                in_bank: mem.space == Space::Psum
+                    && access.terms.is_empty()
+                    && bank(i128::from(low) * size) == bank((i128::from(high) + 1) * size - 1),
+            },
             start: window.map_or(0, |window| window.start),
-            elements: access.elements(),
             low,
             high,
             limit: 0,
@@ -99,6 +134,7 @@ impl Facts {
             recast: access.dtype != mem.dtype,
             overlaps_itself: false,
             fault: Fault::None,
+            is_easy: false,
         };
         match view_elements(mem, access.dtype) {
             Some(elements) => facts.limit = elements,
@@ -112,6 +148,7 @@ impl Facts {
             }
             facts.overlaps_itself = overlaps_itself(&access.pairs);
         }
+        facts.is_easy = is_easy(&facts);
         facts
     }
 }

@@ -9,13 +9,16 @@
 //! * `attributes` – names and types of attributes;
 //! * `bounds` – accesses at both extremes of every loop, partition windows, encodings;
 //! * `checks` – constraints of single ops, named by the op table;
+//! * `known` – what was found good already;
 //! * `defined`, `groups`, `lifetimes`, `semaphores` – at [`Level::Full`]: what memory holds where it is
-//!   read, who wrote what is accumulated onto, placed locations that overlap, semaphores.
+//!   read, who wrote what is accumulated onto, placed locations that overlap, semaphores; `locations` and
+//!   `uses` say what there is to follow, and what an op does to what stands in its roles.
 //!
 //! Invariants:
 //! * what is checked of an instruction by itself depends only on its op, dictionary, target, and per
 //!   operand role, type, access, placement and loop range: an instruction equal in all of these to
-//!   one found good is not checked again, and of one equal in all but the accesses only these;
+//!   one found good is not checked again; of one equal in all but the accesses, and with these of equal
+//!   shapes, only what the accesses have to do with their locations is;
 //! * nothing is allocated for a good instruction.
 
 mod attributes;
@@ -28,13 +31,18 @@ mod dominance;
 mod driver;
 mod facts;
 mod groups;
+mod known;
 mod lifetimes;
+mod locations;
 mod operands;
 mod overlaps;
 mod placement;
 mod semaphores;
 mod structure;
+mod uses;
 mod words;
+
+use std::cell::Cell;
 
 use super::access::Access;
 use super::attrs::Placement;
@@ -47,7 +55,7 @@ use crate::ir::{Ir, Op, Operand, Value};
 use crate::text::diag::{Diagnostic, Diagnostics, Part, Place};
 
 pub use dominance::Dominators;
-pub use facts::{Facts, Fault, MAX_FREE_PAIRS};
+pub use facts::{Facts, Fault, MAX_FREE_PAIRS, Shape};
 pub use words::value_text;
 
 /// How much is verified.
@@ -126,6 +134,7 @@ pub fn obeys_own_check(ir: &Ir, op: Op, target: Target) -> bool {
             named.or_else(|| Some(engines.default_on(target)))
         }),
         facts: &facts,
+        looked_closer: Cell::new(false),
         diags: &mut diags,
     });
     !diags.has_errors()
@@ -147,7 +156,9 @@ pub struct OpContext<'a> {
     /// The engine that executes it; `None` for structure.
     pub engine: Option<Engine>,
     /// Summaries of its accesses, one per operand as stored; `None` for what is no memory.
-    pub facts: &'a [Option<Facts>],
+    facts: &'a [Option<Facts>],
+    /// Whether more was asked of an access than its shape.
+    looked_closer: Cell<bool>,
     /// Where findings go.
     pub diags: &'a mut Diagnostics,
 }
@@ -170,16 +181,25 @@ impl<'a> OpContext<'a> {
 
     /// Location type and access of the operand in a role.
     pub fn access(&self, role: &str) -> Option<(MemType<'a>, Access)> {
+        self.looked_closer.set(true);
         self.view().access(self.operand(role)?)
     }
 
     /// The summary of the access in a role; `None` for literals and absent operands.
     pub fn facts(&self, role: &str) -> Option<Facts> {
+        self.looked_closer.set(true);
         self.facts.get(self.position(role)?).copied().flatten()
     }
 
-    /// The summaries of all accesses in a variadic role.
-    pub fn all_facts(&self, role: &str) -> Vec<Facts> {
+    /// The shape of the access in a role; `None` for literals and absent operands. What only asks
+    /// for shapes is asked once for all instructions that have them.
+    pub fn shape(&self, role: &str) -> Option<Shape> {
+        let facts = self.facts.get(self.position(role)?)?.as_ref()?;
+        Some(facts.shape)
+    }
+
+    /// The shapes of all accesses in a variadic role.
+    pub fn shapes(&self, role: &str) -> Vec<Shape> {
         let Some(number) = self.def.find_role(role) else {
             return Vec::new();
         };
@@ -188,7 +208,7 @@ impl<'a> OpContext<'a> {
             .iter()
             .zip(self.facts)
             .filter(|(operand, _)| usize::from(operand.role) == number)
-            .filter_map(|(_, facts)| *facts)
+            .filter_map(|(_, facts)| Some(facts.as_ref()?.shape))
             .collect()
     }
 

@@ -13,7 +13,7 @@ use super::super::program::names;
 use super::super::space::{Engine, Space, Target};
 use super::super::types::{MemType, is_index, reg_dtype, type_text};
 use super::driver::Verifier;
-use super::facts::Facts;
+use super::facts::{Facts, Shape};
 use super::words::{attr_text, counted, value_text};
 use crate::ir::{Attr, AttrView, Context, Dict, Ir, Op, OperandData, Str};
 use crate::text::diag::{Diagnostic, Part, Place};
@@ -542,11 +542,11 @@ impl Resolved {
 }
 
 /// "128 partitions of 512 elements"
-pub(super) fn shape_text(facts: &Facts) -> String {
-    let elements = counted(facts.elements, "element");
-    match facts.space {
+pub(super) fn shape_text(shape: &Shape) -> String {
+    let elements = counted(shape.elements, "element");
+    match shape.space {
         Space::Dram => elements,
-        _ => format!("{} of {elements}", counted(facts.partitions, "partition")),
+        _ => format!("{} of {elements}", counted(shape.partitions, "partition")),
     }
 }
 

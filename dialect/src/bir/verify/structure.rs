@@ -35,6 +35,10 @@ pub(super) struct Program {
     pub(super) numbers: Numbers,
     /// Findings before the function.
     errors: usize,
+    /// Whether control may take more than one way through the function being walked.
+    pub(super) branches: bool,
+    /// Whether an instruction of it waits, signals, or meets others.
+    pub(super) sync: bool,
 }
 
 impl Verifier<'_> {
@@ -155,6 +159,7 @@ impl Verifier<'_> {
         self.program.blocks.clear();
         self.program.numbers.clear();
         self.program.errors = self.diags.errors();
+        (self.program.branches, self.program.sync) = (false, false);
         self.check_name(op, "function", |program| &mut program.functions);
     }
 
@@ -163,16 +168,27 @@ impl Verifier<'_> {
         if let Some((_, functions)) = self.program.cores.last_mut() {
             functions.push((op, blocks));
         }
-        self.check_deps(op);
+        self.check_deps();
         if self.options.level == Level::Full && self.diags.errors() == self.program.errors {
-            super::defined::check(self.ir, op, self.target, &mut self.slots, self.diags);
-            super::semaphores::check(self.ir, op, self.target, self.diags);
+            let Program { branches, sync, .. } = self.program;
+            super::defined::check(
+                self.ir,
+                op,
+                self.target,
+                branches,
+                &mut self.slots,
+                self.diags,
+            );
+            if sync {
+                super::semaphores::check(self.ir, op, self.target, self.diags);
+            }
         }
     }
 
     fn check_alloc_place(&mut self, op: Op) {
         let ir = self.ir;
-        let Some(frame) = self.frames.last() else {
+        let Some(frame) = self.frames.last().filter(|_| ir.result(op).is_some()) else {
+            // What declares no location is a finding by itself.
             return;
         };
         let (owner, around, first) = (frame.owner, frame.code, frame.first_instruction);
@@ -290,10 +306,11 @@ impl Verifier<'_> {
             return;
         };
         let code = OpCode::of(ir, owner);
+        let is_entry = ir.entry(region) == Some(block);
+        self.program.branches |= !is_entry;
         if code.is_none() {
             return;
         }
-        let is_entry = ir.entry(region) == Some(block);
         if is_entry && code != Some(OpCode::Module) {
             self.program.blocks.push(self.block_count(region));
         }

@@ -56,7 +56,7 @@ pub(crate) fn activate2(cx: &mut OpContext<'_>) {
             _ => {}
         }
     }
-    if let (Some(first), Some(second)) = (cx.facts("operand0"), cx.facts("operand1"))
+    if let (Some(first), Some(second)) = (cx.shape("operand0"), cx.shape("operand1"))
         && first.dtype != second.dtype
     {
         cx.operand_error(
@@ -76,7 +76,7 @@ pub(crate) fn activate2(cx: &mut OpContext<'_>) {
 }
 
 pub(crate) fn exponential(cx: &mut OpContext<'_>) {
-    if cx.facts("src").is_some_and(|src| src.dtype == DType::Tf32) {
+    if cx.shape("src").is_some_and(|src| src.dtype == DType::Tf32) {
         cx.operand_error("src", "must be of another dtype than `tf32`");
     }
     legal_words(cx, "reduce_cmd", COMMANDS);
@@ -103,7 +103,7 @@ pub(crate) fn select_reduce(cx: &mut OpContext<'_>) {
     legal_words(cx, "reduce_cmd", COMMANDS_WITHOUT_LOAD);
     accumulator(cx, "idle");
     select(cx);
-    if let (Some(dst), Some(facts)) = (cx.facts("dst"), cx.facts("on_false"))
+    if let (Some(dst), Some(facts)) = (cx.shape("dst"), cx.shape("on_false"))
         && (facts.elements != 1 || facts.partitions != dst.partitions)
     {
         cx.operand_error(
@@ -127,7 +127,7 @@ pub(crate) fn range_select(cx: &mut OpContext<'_>) {
     legal_words(cx, "reduce_cmd", COMMANDS_WITHOUT_LOAD);
     accumulator(cx, "reset");
     let start = cx.view().int("range_start").unwrap_or(0);
-    if let Some(src) = cx.facts("src")
+    if let Some(src) = cx.shape("src")
         && u64::try_from(start)
             .unwrap_or(0)
             .saturating_add(src.elements)
@@ -183,7 +183,7 @@ pub(crate) fn dropout(cx: &mut OpContext<'_>) {
         let found = f32::from_bits(bits as u32);
         cx.operand_error("prob", format!("must be from 0 to 1, found {found}"));
     }
-    if let (Some(src), Some(prob)) = (cx.facts("src"), cx.facts("prob"))
+    if let (Some(src), Some(prob)) = (cx.shape("src"), cx.shape("prob"))
         && src.dtype.is_integer()
         && prob.dtype != DType::F32
     {
@@ -201,14 +201,14 @@ pub(crate) fn tensor_partition_reduce(cx: &mut OpContext<'_>) {
         &["add", "average", "max", "bitwise_or", "bitwise_and"],
     );
     partitions(cx, "dst", 1);
-    if let Some(src) = cx.facts("src") {
+    if let Some(src) = cx.shape("src") {
         elements(cx, "dst", src.elements);
     }
     if let Some(word) = cx.view().word("op")
         && is_bitvec(word)
     {
         for role in ["src", "dst"] {
-            if let Some(facts) = cx.facts(role)
+            if let Some(facts) = cx.shape(role)
                 && !facts.dtype.is_integer()
             {
                 cx.operand_error(
@@ -220,7 +220,7 @@ pub(crate) fn tensor_partition_reduce(cx: &mut OpContext<'_>) {
                 );
             }
         }
-        if let (Some(src), Some(dst)) = (cx.facts("src"), cx.facts("dst"))
+        if let (Some(src), Some(dst)) = (cx.shape("src"), cx.shape("dst"))
             && src.dtype.size_bytes() != dst.dtype.size_bytes()
         {
             cx.operand_error(
@@ -254,7 +254,7 @@ pub(crate) fn match_replace8(cx: &mut OpContext<'_>) {
 pub(crate) fn topk(cx: &mut OpContext<'_>) {
     partitions_multiple(cx, "src", 16);
     same_partitions(cx, "src", "dst");
-    let (Some(src), Some(k)) = (cx.facts("src"), cx.view().int("k")) else {
+    let (Some(src), Some(k)) = (cx.shape("src"), cx.view().int("k")) else {
         return;
     };
     let (n, k) = (

@@ -45,7 +45,7 @@ pub(crate) fn collective(cx: &mut OpContext<'_>) {
 
 /// Sources and destinations of a variadic collective match one by one.
 fn pairwise(cx: &mut OpContext<'_>) {
-    let (dsts, srcs) = (cx.all_facts("dsts"), cx.all_facts("srcs"));
+    let (dsts, srcs) = (cx.shapes("dsts"), cx.shapes("srcs"));
     if dsts.len() != srcs.len() {
         cx.error(format!(
             "`{}` has {}, found {} written",
@@ -74,10 +74,10 @@ fn pairwise(cx: &mut OpContext<'_>) {
 pub(crate) fn all_reduce(cx: &mut OpContext<'_>) {
     groups(cx);
     pairwise(cx);
-    let all: Vec<Facts> = cx
-        .all_facts("srcs")
+    let all: Vec<Shape> = cx
+        .shapes("srcs")
         .into_iter()
-        .chain(cx.all_facts("dsts"))
+        .chain(cx.shapes("dsts"))
         .collect();
     let on_chip = all
         .iter()
@@ -90,11 +90,11 @@ pub(crate) fn all_reduce(cx: &mut OpContext<'_>) {
     }
 }
 
-use super::super::facts::Facts;
+use super::super::facts::Shape;
 
 fn scaled(cx: &mut OpContext<'_>, small: &str, large: &str) {
     let Some(size) = groups(cx) else { return };
-    let (Some(part), Some(whole)) = (cx.facts(small), cx.facts(large)) else {
+    let (Some(part), Some(whole)) = (cx.shape(small), cx.shape(large)) else {
         return;
     };
     let expected = part.total().saturating_mul(size);
@@ -112,7 +112,7 @@ fn scaled(cx: &mut OpContext<'_>, small: &str, large: &str) {
 
 pub(crate) fn all_gather(cx: &mut OpContext<'_>) {
     scaled(cx, "src", "dst");
-    if cx.view().int("dim") == Some(1) && cx.facts("dst").is_some_and(|f| f.space == Space::Dram) {
+    if cx.view().int("dim") == Some(1) && cx.shape("dst").is_some_and(|f| f.space == Space::Dram) {
         cx.attr_error("dim", "must be 0 in `dram`, found 1");
     }
 }
@@ -148,7 +148,7 @@ const MAX_CHANNELS: usize = 4;
 pub(crate) fn collective_permute_implicit(cx: &mut OpContext<'_>) {
     groups(cx);
     pairwise(cx);
-    let channels = cx.all_facts("srcs").len();
+    let channels = cx.shapes("srcs").len();
     if channels > MAX_CHANNELS {
         cx.error(format!(
             "`{}` has at most {MAX_CHANNELS} channels, found {channels}",

@@ -9,7 +9,7 @@ pub(crate) fn activation(cx: &mut OpContext<'_>) {
         cx.attr_error("reduce", format!("must be `add`, found `{word}`"));
     }
     legal_words(cx, "reduce_cmd", &["idle", "reset", "accumulate", "clear"]);
-    if let Some(bias) = cx.facts("bias")
+    if let Some(bias) = cx.shape("bias")
         && bias.dtype == DType::Tf32
     {
         cx.operand_error("bias", "must be of another dtype than `tf32`");
@@ -59,7 +59,7 @@ pub(crate) fn tensor_tensor(cx: &mut OpContext<'_>) {
         ),
         Some(Engine::Pool) if word != "power" => {
             let is_exact = ["dst", "lhs", "rhs"].iter().all(|role| {
-                cx.facts(role)
+                cx.shape(role)
                     .is_none_or(|facts| matches!(facts.dtype, DType::I32 | DType::U32))
             });
             if !is_exact {
@@ -187,17 +187,14 @@ pub(crate) fn tensor_reduce(cx: &mut OpContext<'_>) {
             );
         }
     }
-    let Some((_, access)) = cx.access("src") else {
-        return;
-    };
-    let (Some(src), Some(dst)) = (cx.facts("src"), cx.facts("dst")) else {
+    let (Some(src), Some(dst)) = (cx.shape("src"), cx.shape("dst")) else {
         return;
     };
     same_partitions(cx, "src", "dst");
     let Some(axes) = integers(cx, "axes") else {
         return;
     };
-    let last = access.pairs.len() as i64;
+    let last = src.pairs as i64;
     if axes.is_empty() {
         cx.attr_error("axes", "must name a dimension, found none");
         return;
@@ -223,10 +220,17 @@ pub(crate) fn tensor_reduce(cx: &mut OpContext<'_>) {
         );
         return;
     }
-    let kept = access.pairs.len() - axes.len();
-    let expected: u64 = access.pairs[..kept]
-        .iter()
-        .fold(1, |product, pair| product.saturating_mul(pair.count));
+    let kept = src.pairs - axes.len();
+    let expected = match kept {
+        0 => 1,
+        _ => {
+            let Some((_, access)) = cx.access("src") else {
+                return;
+            };
+            let kept = access.pairs.iter().take(kept);
+            kept.fold(1u64, |product, pair| product.saturating_mul(pair.count))
+        }
+    };
     if dst.elements != expected && src.partitions == dst.partitions {
         cx.operand_error(
             "dst",
@@ -240,7 +244,7 @@ pub(crate) fn tensor_reduce(cx: &mut OpContext<'_>) {
 }
 
 pub(crate) fn select(cx: &mut OpContext<'_>) {
-    if let Some(facts) = cx.facts("on_true")
+    if let Some(facts) = cx.shape("on_true")
         && matches!(facts.dtype, DType::Tf32 | DType::I32 | DType::U32)
     {
         cx.operand_error(
@@ -270,7 +274,7 @@ pub(crate) fn bn_stats(cx: &mut OpContext<'_>) {
 pub(crate) fn bn_aggr(cx: &mut OpContext<'_>) {
     same_partitions(cx, "src", "dst");
     elements(cx, "dst", 2);
-    if let Some(facts) = cx.facts("src")
+    if let Some(facts) = cx.shape("src")
         && !facts.elements.is_multiple_of(3)
     {
         cx.operand_error(

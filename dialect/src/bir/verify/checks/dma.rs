@@ -55,7 +55,7 @@ fn conversion(cx: &mut OpContext<'_>, dst: DType, src: DType) {
 
 pub(crate) fn dma(cx: &mut OpContext<'_>) {
     queue(cx);
-    let (Some(dst), Some(src)) = (cx.facts("dst"), cx.facts("src")) else {
+    let (Some(dst), Some(src)) = (cx.shape("dst"), cx.shape("src")) else {
         return;
     };
     same_total(cx, "dst", "src");
@@ -63,7 +63,7 @@ pub(crate) fn dma(cx: &mut OpContext<'_>) {
 }
 
 fn same_total(cx: &mut OpContext<'_>, first: &str, second: &str) {
-    let (Some(expected), Some(found)) = (cx.facts(first), cx.facts(second)) else {
+    let (Some(expected), Some(found)) = (cx.shape(first), cx.shape(second)) else {
         return;
     };
     if expected.total() != found.total() {
@@ -79,8 +79,8 @@ fn same_total(cx: &mut OpContext<'_>, first: &str, second: &str) {
 }
 
 pub(crate) fn dma_copy(cx: &mut OpContext<'_>) {
-    let gathers = cx.facts("src_index").is_some();
-    let scatters = cx.facts("dst_index").is_some();
+    let gathers = cx.shape("src_index").is_some();
+    let scatters = cx.shape("dst_index").is_some();
     if !gathers && !scatters {
         if cx.view().flag("unique_indices") {
             cx.attr_error("unique_indices", "is given, but there are no indices");
@@ -99,14 +99,14 @@ pub(crate) fn dma_copy(cx: &mut OpContext<'_>) {
         ("dst_index", "src", "dst")
     };
     indexed(cx, index, tile, table);
-    if let (Some(dst), Some(src)) = (cx.facts("dst"), cx.facts("src")) {
+    if let (Some(dst), Some(src)) = (cx.shape("dst"), cx.shape("src")) {
         conversion(cx, dst.dtype, src.dtype);
     }
 }
 
 pub(crate) fn dma_indexed(cx: &mut OpContext<'_>) {
     queue(cx);
-    let (tile, table) = match cx.facts("dst") {
+    let (tile, table) = match cx.shape("dst") {
         Some(facts) if facts.space == Space::Dram => ("src", "dst"),
         _ => ("dst", "src"),
     };
@@ -115,7 +115,7 @@ pub(crate) fn dma_indexed(cx: &mut OpContext<'_>) {
 
 /// A table in DRAM addressed by rows, one index for each partition of a tile.
 fn indexed(cx: &mut OpContext<'_>, index: &str, tile: &str, table: &str) {
-    if let Some(facts) = cx.facts(table)
+    if let Some(facts) = cx.shape(table)
         && facts.space != Space::Dram
     {
         cx.operand_error(
@@ -141,7 +141,7 @@ fn indexed(cx: &mut OpContext<'_>, index: &str, tile: &str, table: &str) {
     if cx.target == Target::Trn1 {
         cx.operand_error(index, "exists from `trn2` on, found target `trn1`");
     }
-    let (Some(indices), Some(tile_facts)) = (cx.facts(index), cx.facts(tile)) else {
+    let (Some(indices), Some(tile_facts)) = (cx.shape(index), cx.shape(tile)) else {
         return;
     };
     if indices.total() != tile_facts.partitions {
@@ -258,7 +258,7 @@ pub(crate) fn dma_transpose(cx: &mut OpContext<'_>) {
             return;
         }
     };
-    let gathers = cx.facts("src_index").is_some();
+    let gathers = cx.shape("src_index").is_some();
     let expected: Vec<u64> = order.iter().map(|&dim| src[dim]).collect();
     if dst != expected {
         cx.operand_error(
@@ -266,7 +266,7 @@ pub(crate) fn dma_transpose(cx: &mut OpContext<'_>) {
             format!("must be {expected:?}, `src` transposed, found {dst:?}"),
         );
     }
-    let Some(facts) = cx.facts("src") else { return };
+    let Some(facts) = cx.shape("src") else { return };
     if cx.view().word("dge") == Some("hwdge") || gathers {
         let how = if gathers {
             "with `src_index`"
@@ -317,7 +317,7 @@ fn transposed_rows(cx: &mut OpContext<'_>, src: &[u64]) {
     if cx.target == Target::Trn1 {
         cx.operand_error("src_index", "exists from `trn2` on, found target `trn1`");
     }
-    if let Some(facts) = cx.facts("src")
+    if let Some(facts) = cx.shape("src")
         && facts.space != Space::Dram
     {
         cx.operand_error(
@@ -337,7 +337,7 @@ fn transposed_rows(cx: &mut OpContext<'_>, src: &[u64]) {
             format!("must have one element in dimension 1 or 2 with `src_index`, found {src:?}"),
         );
     }
-    let Some(index) = cx.facts("src_index") else {
+    let Some(index) = cx.shape("src_index") else {
         return;
     };
     if index.dtype != DType::U32 {
@@ -389,8 +389,8 @@ pub(crate) fn dma_compute(cx: &mut OpContext<'_>) {
             format!("must be `none`: sums are made from descriptors of the host, found `{found}`"),
         );
     }
-    let Some(dst) = cx.facts("dst") else { return };
-    let sources = cx.all_facts("srcs");
+    let Some(dst) = cx.shape("dst") else { return };
+    let sources = cx.shapes("srcs");
     if sources.len() > MAX_SOURCES {
         cx.error(format!(
             "`dma_compute` takes at most {MAX_SOURCES} sources, found {}",
@@ -412,7 +412,7 @@ pub(crate) fn dma_compute(cx: &mut OpContext<'_>) {
 }
 
 pub(crate) fn gpsimd_sb2sb(cx: &mut OpContext<'_>) {
-    let Some(dst) = cx.facts("dst") else { return };
+    let Some(dst) = cx.shape("dst") else { return };
     let size = dst.dtype.size_bytes();
     let limit = SB2SB_BYTES
         .iter()

@@ -17,7 +17,7 @@ pub(crate) fn mask_of_32(cx: &mut OpContext<'_>) {
 
 pub(crate) fn stream_shuffle(cx: &mut OpContext<'_>) {
     mask_of_32(cx);
-    let (Some(dst), Some(src)) = (cx.facts("dst"), cx.facts("src")) else {
+    let (Some(dst), Some(src)) = (cx.shape("dst"), cx.shape("src")) else {
         return;
     };
     if dst.elements != src.elements {
@@ -55,7 +55,7 @@ fn first_beyond(used: u64, rows: u64, mask: &[i64]) -> Option<(u64, u64)> {
 
 pub(crate) fn permute_add(cx: &mut OpContext<'_>) {
     mask_of_32(cx);
-    let (Some(src), Some(mask)) = (cx.facts("src"), integers(cx, "mask")) else {
+    let (Some(src), Some(mask)) = (cx.shape("src"), integers(cx, "mask")) else {
         return;
     };
     if let Some((at, row)) = first_beyond(src.partitions, src.partitions, &mask) {
@@ -70,7 +70,7 @@ pub(crate) fn permute_add(cx: &mut OpContext<'_>) {
 /// One index per column of the tile, in a snake of 16 partitions.
 fn snake(cx: &mut OpContext<'_>, tile: &str, other: &str) {
     same_partitions(cx, tile, other);
-    let (Some(tile_facts), Some(index)) = (cx.facts(tile), cx.facts("index")) else {
+    let (Some(tile_facts), Some(index)) = (cx.shape(tile), cx.shape("index")) else {
         return;
     };
     if index.total() < tile_facts.elements {
@@ -110,10 +110,10 @@ pub(crate) fn tensor_gather(cx: &mut OpContext<'_>) {
 
 pub(crate) fn tensor_scatter(cx: &mut OpContext<'_>) {
     snake(cx, "src", "dst");
-    if cx.facts("src").is_some_and(|src| src.space == Space::Sbuf) {
+    if cx.shape("src").is_some_and(|src| src.space == Space::Sbuf) {
         starts_with(cx, "src");
     }
-    if cx.engine == Some(Engine::Act) && cx.facts("dst").is_some_and(|f| f.space == Space::Psum) {
+    if cx.engine == Some(Engine::Act) && cx.shape("dst").is_some_and(|f| f.space == Space::Psum) {
         cx.operand_error("dst", "must be in `sbuf` on engine `act`, found `psum`");
     }
 }
@@ -138,7 +138,7 @@ pub(crate) fn local_gather(cx: &mut OpContext<'_>) {
         u64::try_from(width).unwrap_or(1),
     );
     elements(cx, "dst", count.saturating_mul(width));
-    if let Some(index) = cx.facts("index")
+    if let Some(index) = cx.shape("index")
         && index.elements.saturating_mul(16) < count
     {
         cx.operand_error(
@@ -158,14 +158,14 @@ pub(crate) fn n_gather(cx: &mut OpContext<'_>) {
 pub(crate) fn sequence_bounds(cx: &mut OpContext<'_>) {
     partitions(cx, "src", 1);
     partitions(cx, "dst", 1);
-    if let Some(src) = cx.facts("src") {
+    if let Some(src) = cx.shape("src") {
         elements(cx, "dst", src.elements.saturating_mul(2));
     }
 }
 
 pub(crate) fn nonzero_with_count(cx: &mut OpContext<'_>) {
     same_partitions(cx, "src", "dst");
-    if let Some(src) = cx.facts("src") {
+    if let Some(src) = cx.shape("src") {
         elements(cx, "dst", src.elements.saturating_add(1));
     }
 }
@@ -184,7 +184,7 @@ pub(crate) fn rand2(cx: &mut OpContext<'_>) {
 }
 
 pub(crate) fn set_rng_seed(cx: &mut OpContext<'_>) {
-    if let Some(src) = cx.facts("src")
+    if let Some(src) = cx.shape("src")
         && src.total() != 1
     {
         cx.operand_error(

@@ -15,7 +15,7 @@ const BANK_ITERATIONS: u64 = 1 << 12;
 
 pub(crate) fn matmult(cx: &mut OpContext<'_>) {
     let (Some(dst), Some(stationary), Some(moving)) =
-        (cx.facts("dst"), cx.facts("stationary"), cx.facts("moving"))
+        (cx.shape("dst"), cx.shape("stationary"), cx.shape("moving"))
     else {
         return;
     };
@@ -110,7 +110,7 @@ fn double_row(cx: &mut OpContext<'_>) {
         cx.attr_error("double_row", "must be absent where `is_transpose` is given");
     }
     for role in ["stationary", "moving"] {
-        if let Some(facts) = cx.facts(role)
+        if let Some(facts) = cx.shape(role)
             && facts.dtype.size_bytes() != 1
         {
             cx.operand_error(
@@ -259,6 +259,9 @@ fn accumulation(cx: &mut OpContext<'_>) {
 
 /// The destination stays in one bank of every partition, in every iteration.
 fn one_bank(cx: &mut OpContext<'_>) {
+    if cx.shape("dst").is_none_or(|shape| shape.in_bank) {
+        return;
+    }
     let Some(facts) = cx.facts("dst") else { return };
     let size = i128::from(facts.dtype.size_bytes());
     let bank = i128::from(PSUM_BANK_BYTES);
@@ -321,7 +324,7 @@ fn one_bank(cx: &mut OpContext<'_>) {
 }
 
 pub(crate) fn transpose(cx: &mut OpContext<'_>) {
-    let (Some(dst), Some(src)) = (cx.facts("dst"), cx.facts("src")) else {
+    let (Some(dst), Some(src)) = (cx.shape("dst"), cx.shape("src")) else {
         return;
     };
     let limit = match cx.engine {
@@ -378,9 +381,9 @@ pub(crate) fn transpose(cx: &mut OpContext<'_>) {
 
 pub(crate) fn matmult_sparse(cx: &mut OpContext<'_>) {
     let (Some(dst), Some(stationary), Some(moving), Some(ratio)) = (
-        cx.facts("dst"),
-        cx.facts("stationary"),
-        cx.facts("moving"),
+        cx.shape("dst"),
+        cx.shape("stationary"),
+        cx.shape("moving"),
         cx.view().int("ratio"),
     ) else {
         return;
@@ -415,7 +418,7 @@ pub(crate) fn matmult_sparse(cx: &mut OpContext<'_>) {
     }
 }
 
-fn matmult_shape(cx: &mut OpContext<'_>, dst: &super::super::Facts, m: u64, n: u64) {
+fn matmult_shape(cx: &mut OpContext<'_>, dst: &super::super::Shape, m: u64, n: u64) {
     if (dst.partitions, dst.elements) != (m, n) {
         cx.operand_error(
             "dst",
@@ -431,7 +434,7 @@ fn matmult_shape(cx: &mut OpContext<'_>, dst: &super::super::Facts, m: u64, n: u
 
 pub(crate) fn matmult_mx(cx: &mut OpContext<'_>) {
     let (Some(dst), Some(stationary), Some(moving)) =
-        (cx.facts("dst"), cx.facts("stationary"), cx.facts("moving"))
+        (cx.shape("dst"), cx.shape("stationary"), cx.shape("moving"))
     else {
         return;
     };
@@ -473,7 +476,7 @@ fn scale_partitions(cx: &mut OpContext<'_>, role: &str, data: u64) {
         return;
     };
     let needed = last / 32 * 32 + last % 32 / 8 + 1;
-    if let Some(facts) = cx.facts(role)
+    if let Some(facts) = cx.shape(role)
         && facts.partitions < needed
     {
         cx.operand_error(
@@ -489,7 +492,7 @@ fn scale_partitions(cx: &mut OpContext<'_>, role: &str, data: u64) {
 pub(crate) fn quantize_mx(cx: &mut OpContext<'_>) {
     partitions_multiple(cx, "src", 32);
     same_partitions(cx, "src", "dst");
-    let Some(src) = cx.facts("src") else { return };
+    let Some(src) = cx.shape("src") else { return };
     if !src.elements.is_multiple_of(4) {
         cx.operand_error(
             "src",

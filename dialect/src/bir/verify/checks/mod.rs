@@ -28,7 +28,7 @@ use super::words::counted;
 /// At most one of these tiles is in PSUM: an engine reads it through one port.
 fn one_psum(cx: &mut OpContext<'_>, first: &str, second: &str) {
     let in_psum =
-        |cx: &OpContext<'_>, role: &str| cx.facts(role).is_some_and(|f| f.space == Space::Psum);
+        |cx: &OpContext<'_>, role: &str| cx.shape(role).is_some_and(|f| f.space == Space::Psum);
     if in_psum(cx, first) && in_psum(cx, second) {
         cx.operand_error_help(
             second,
@@ -49,7 +49,7 @@ fn integers(cx: &OpContext<'_>, attr: &str) -> Option<Vec<i64>> {
 
 /// The tile in a role covers so many partitions.
 fn partitions(cx: &mut OpContext<'_>, role: &str, expected: u64) {
-    if let Some(facts) = cx.facts(role)
+    if let Some(facts) = cx.shape(role)
         && facts.partitions != expected
     {
         cx.operand_error(
@@ -65,7 +65,7 @@ fn partitions(cx: &mut OpContext<'_>, role: &str, expected: u64) {
 
 /// The tile in a role covers a multiple of so many partitions.
 fn partitions_multiple(cx: &mut OpContext<'_>, role: &str, unit: u64) {
-    if let Some(facts) = cx.facts(role)
+    if let Some(facts) = cx.shape(role)
         && !facts.partitions.is_multiple_of(unit)
     {
         cx.operand_error(
@@ -161,7 +161,7 @@ fn bit_operands(cx: &mut OpContext<'_>, word: &str, roles: &[&str]) {
     }
     let mut width: Option<(DType, &str)> = None;
     for role in roles {
-        let Some(facts) = cx.facts(role) else {
+        let Some(facts) = cx.shape(role) else {
             continue;
         };
         if !facts.dtype.is_integer() {
@@ -191,7 +191,7 @@ fn bit_operands(cx: &mut OpContext<'_>, word: &str, roles: &[&str]) {
 
 /// The tile in a role has so many elements per partition.
 fn elements(cx: &mut OpContext<'_>, role: &str, expected: u64) {
-    if let Some(facts) = cx.facts(role)
+    if let Some(facts) = cx.shape(role)
         && facts.elements != expected
     {
         cx.operand_error(
@@ -207,7 +207,7 @@ fn elements(cx: &mut OpContext<'_>, role: &str, expected: u64) {
 
 /// The tile in a role has a number of elements per partition in a range.
 fn elements_between(cx: &mut OpContext<'_>, role: &str, min: u64, max: u64) {
-    if let Some(facts) = cx.facts(role)
+    if let Some(facts) = cx.shape(role)
         && !(min..=max).contains(&facts.elements)
     {
         cx.operand_error(
@@ -222,7 +222,7 @@ fn elements_between(cx: &mut OpContext<'_>, role: &str, min: u64, max: u64) {
 
 /// Two tiles cover equally many partitions.
 fn same_partitions(cx: &mut OpContext<'_>, first: &str, second: &str) {
-    if let (Some(expected), Some(found)) = (cx.facts(first), cx.facts(second))
+    if let (Some(expected), Some(found)) = (cx.shape(first), cx.shape(second))
         && expected.partitions != found.partitions
     {
         cx.operand_error(
@@ -238,7 +238,7 @@ fn same_partitions(cx: &mut OpContext<'_>, first: &str, second: &str) {
 
 /// A tile in a role that also takes numbers is of the shape of `first`, or one f32 per partition.
 fn full_or_per_partition(cx: &mut OpContext<'_>, first: &str, role: &str) {
-    let (Some(expected), Some(found)) = (cx.facts(first), cx.facts(role)) else {
+    let (Some(expected), Some(found)) = (cx.shape(first), cx.shape(role)) else {
         return;
     };
     let is_lane = found.partitions == expected.partitions && found.elements == 1;
@@ -256,7 +256,7 @@ fn full_or_per_partition(cx: &mut OpContext<'_>, first: &str, role: &str) {
 
 /// A tile of f32, or a number.
 fn scalar_is_f32(cx: &mut OpContext<'_>, role: &str) {
-    if let Some(facts) = cx.facts(role)
+    if let Some(facts) = cx.shape(role)
         && facts.dtype != DType::F32
     {
         cx.operand_error(role, format!("must be of `f32`, found `{}`", facts.dtype));

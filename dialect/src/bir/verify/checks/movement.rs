@@ -6,7 +6,7 @@ use super::super::attributes::pattern;
 use super::*;
 
 pub(crate) fn memset(cx: &mut OpContext<'_>) {
-    let Some(dst) = cx.facts("dst") else { return };
+    let Some(dst) = cx.shape("dst") else { return };
     let value = cx
         .role("value")
         .literal()
@@ -37,7 +37,7 @@ pub(crate) fn ramp(cx: &mut OpContext<'_>) {
         cx.attr_error("pattern", "must have steps of at most 32 bits");
         return;
     }
-    let Some(dst) = cx.facts("dst") else { return };
+    let Some(dst) = cx.shape("dst") else { return };
     let counted_elements = pairs.iter().fold(1u64, |product, pair| {
         product.saturating_mul(u64::try_from(pair.1).unwrap_or(0))
     });

@@ -140,7 +140,7 @@ pub(crate) fn loop_(cx: &mut OpContext<'_>) {
 }
 
 fn one_element(cx: &mut OpContext<'_>, role: &str) {
-    if let Some(facts) = cx.facts(role)
+    if let Some(facts) = cx.shape(role)
         && facts.total() != 1
     {
         cx.operand_error(
@@ -168,7 +168,7 @@ fn register_dtype(cx: &mut OpContext<'_>, expected: DType, from: &str) {
 
 pub(crate) fn register_load(cx: &mut OpContext<'_>) {
     one_element(cx, "src");
-    if let Some(facts) = cx.facts("src") {
+    if let Some(facts) = cx.shape("src") {
         register_dtype(cx, facts.dtype, "`src`");
     }
 }
@@ -178,7 +178,7 @@ pub(crate) fn register_store(cx: &mut OpContext<'_>) {
     let register = cx
         .value("src")
         .and_then(|value| reg_dtype(&cx.ir.ctx, cx.ir.value_type(value)));
-    if let (Some(facts), Some(found)) = (cx.facts("dst"), register)
+    if let (Some(facts), Some(found)) = (cx.shape("dst"), register)
         && found != facts.dtype
     {
         cx.operand_error(
