@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import bir_nki
 import nki.isa as nisa
 import nki.language as nl
 from conftest import f32
@@ -61,6 +62,71 @@ def rows_by_scalar_offset(rng):
 
     table, start = f32(rng, 200, 32), np.array([[37]], np.int32)
     return kernel, [table, start], table[37:53]
+
+
+@case(tolerance=0)
+def groups_of_a_reshaped_table_by_scalar_offset(rng):
+    """An index counts in the shape that the table is seen in, of rows in DRAM as of columns on chip."""
+
+    def kernel(table, group):
+        t, column = sbuf((16, 32)), sbuf((16, 8))
+        index = loaded(group)
+        nisa.dma_copy(dst=t, src=table.reshape((4, 16, 32)).ap(pattern=[[32, 16], [1, 32]], offset=0, scalar_offset=index, indirect_dim=0))
+        nisa.tensor_copy(dst=column, src=t.reshape((16, 4, 8)).ap(pattern=[[32, 16], [1, 8]], offset=0, scalar_offset=index, indirect_dim=1))
+        return stored(t, column)
+
+    table, group = f32(rng, 64, 32), np.array([[3]], np.int32)
+    return kernel, [table, group], (table[48:], table[48:, 24:])
+
+
+@case(tolerance=0)
+def rows_of_one_group_by_vector_offset(rng):
+    """`offset` chooses a part of the table, the step of the pattern says what the index counts in it."""
+
+    def kernel(table, rows):
+        t = sbuf((8, 32))
+        nisa.dma_copy(dst=t, src=table.ap(pattern=[[32, 8], [1, 32]], offset=2 * 16 * 32, vector_offset=loaded(rows), indirect_dim=0))
+        return stored(t)
+
+    table, rows = f32(rng, 4, 16, 32), rng.permutation(16)[:8].astype(np.int32)[:, None]
+    return kernel, [table, rows], table[2, rows[:, 0]]
+
+
+@case(tolerance=0)
+def elements_of_a_flat_table_by_vector_select(rng):
+    """The rows that an index tile numbers are those of the shape that the table is seen in."""
+
+    def kernel(table, x, places):
+        out = nl.ndarray((8, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+        picked, index, whole = sbuf((8, 1)), loaded(places), loaded(table)
+        nisa.dma_copy(dst=picked, src=table.reshape((16 * 8, 1)).vector_select(0, index))
+        nisa.tensor_tensor(dst=picked, data1=picked, data2=whole[0:8, 0:1], op=nl.add)
+        nisa.dma_copy(dst=out, src=x)
+        nisa.dma_copy(dst=out.reshape((8 * 16, 1)).vector_select(0, index), src=picked)
+        return out
+
+    table, x, places = f32(rng, 16, 8), f32(rng, 8, 16), rng.permutation(128)[:8].astype(np.int32)[:, None]
+    want = x.copy()
+    want.reshape(-1)[places[:, 0]] = table.reshape(-1)[places[:, 0]] + table[:8, 0]
+    return kernel, [table, x, places], want
+
+
+@pytest.mark.parametrize("wide_first", [True, False])
+def test_rows_of_two_sizes(wide_first):
+    def kernel(table, places):
+        out = nl.ndarray((8, 8), dtype=table.dtype, buffer=nl.shared_hbm)
+        index, row, element = loaded(places), sbuf((8, 8)), sbuf((8, 1))
+        for wide in (wide_first, not wide_first):
+            if wide:
+                nisa.dma_copy(dst=row, src=table.vector_select(0, index))
+            else:
+                nisa.dma_copy(dst=element, src=table.reshape((128, 1)).vector_select(0, index))
+        nisa.dma_copy(dst=out, src=row)
+        return out
+
+    sizes = (1, 8) if wide_first else (8, 1)
+    with pytest.raises(bir_nki.KernelError, match=f"rows of {sizes[0]} elements of `table`, which has 128, and others rows of {sizes[1]}"):
+        bir_nki.trace(kernel, np.zeros((16, 8), np.float32), np.zeros((8, 1), np.int32))
 
 
 @case(tolerance=0)

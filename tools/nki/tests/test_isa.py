@@ -252,6 +252,21 @@ def tensor_reduce_free_axes(rng):
     return kernel, [x], (x.sum(2), -x.max((1, 2)).reshape(128, 1))
 
 
+@case()
+def tensor_reduce_axes_counted_from_the_innermost(rng):
+    """Axes that do not end at the last are of releases that counted them the other way round."""
+
+    def kernel(x):
+        t = loaded(x)
+        one, two = sbuf((128, 4, 4)), sbuf((128, 4))
+        nisa.tensor_reduce(dst=one, op=nl.maximum, data=t, axis=1)
+        nisa.tensor_reduce(dst=two, op=nl.add, data=t, axis=[1, 2])
+        return stored(one, two)
+
+    x = f32(rng, 128, 4, 4, 4)
+    return kernel, [x], (x.max(3), x.sum((2, 3)))
+
+
 @case(tolerance=0)
 def dma_transpose(rng):
     def kernel(x):

@@ -465,3 +465,72 @@ def test_masked_runs_past_the_end(rng):
 
     x = f32(rng, 200, 7, 5)
     check(kernel, [x], x.transpose(0, 2, 1))
+
+
+def test_windows_that_hang_over_the_edges(rng):
+    """A slanted mask of a reduction: which elements of a window there are depends on where the window is."""
+
+    def kernel(x, size, step, around, shown):
+        channels, height, width = x.shape
+        rows, columns = (height + 2 * around - size) // step + 1, (width + 2 * around - size) // step + 1
+        tops = nl.ndarray((channels, rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+        sums = nl.ndarray((channels, rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        axes = nl.mgrid[0:channels, 0:rows, 0:columns, 0:size, 0:size]
+        h, w = step * axes[1] + axes[3] - around, step * axes[2] + axes[4] - around
+        inside = (h >= 0) & (w >= 0) & (h < height) & (w < width)
+        nl.store(tops, nl.max(tile[axes[0], h, w], axis=[3, 4], mask=inside))
+        nl.store(sums, nl.sum(tile[axes[0], h, w], axis=[3, 4], mask=inside & (axes[2] < shown)), mask=nl.arange(columns)[None, None, :] < shown)
+        i_c = nl.arange(columns)[None, None, :]
+        nl.store(sums, nl.zeros((channels, rows, columns), dtype=x.dtype), mask=i_c >= shown)
+        return tops, sums
+
+    for height, width, size, step, around in [(9, 8, 3, 1, 1), (8, 12, 4, 2, 1), (7, 9, 5, 3, 2)]:
+        x = f32(rng, 16, height, width) - 5
+        shown = 2
+        traced = bir_nki.trace(kernel, x, size, step, around, shown)
+        tops, sums = traced.simulate()
+
+        def windows(fill):
+            padded = np.pad(x, ((0, 0), (around, around), (around, around)), constant_values=fill)
+            return np.lib.stride_tricks.sliding_window_view(padded, (size, size), (1, 2))[:, ::step, ::step]
+
+        np.testing.assert_array_equal(tops, windows(-np.inf).max((3, 4)))
+        wanted = windows(0).sum((3, 4))
+        wanted[:, :, shown:] = 0
+        np.testing.assert_allclose(sums, wanted, rtol=1e-5)
+        same_after_passes(traced, (tops, sums))
+
+
+def test_filled_arrays_that_no_partition_holds(rng):
+    """Tiles of `nl.zeros` are filled when they are first used, in PSUM and in SBUF."""
+
+    def kernel(x):
+        out = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.shared_hbm)
+        turned = nl.zeros((5, 2, nl.par_dim(128), 512), dtype=nl.float32, buffer=nl.psum)
+        ones = nl.ones((5, nl.par_dim(128), 16384), dtype=x.dtype)
+        total = nl.zeros((128, 128), dtype=x.dtype)
+        tile = nl.load(x)
+        for i in nl.affine_range(5):
+            turned[i, 1, :, 0:128] = nisa.nc_transpose(tile)
+            total += nl.add(turned[i, 1, :, 0:128], turned[i, 1, :, 128:256])
+            ones[i, :, 0:64] = nl.copy(tile[:, 0:64])
+            total += ones[i, :, 0:128]
+        nl.store(out, total)
+        return out
+
+    x = f32(rng, 128, 128)
+    wanted = 5 * x.T
+    wanted[:, :64] += 5 * x[:, :64]
+    wanted[:, 64:] += 5
+    check(kernel, [x], wanted, 1e-4)
+
+
+def test_filled_array_first_used_inside_of_a_loop():
+    def kernel(x):
+        tiles = nl.zeros((5, nl.par_dim(128), 16384), dtype=x.dtype)
+        for i in nl.dynamic_range(3):
+            nl.store(x[0:128, 0:8], tiles[1, :, 0:8])
+
+    with pytest.raises(bir_nki.KernelError, match="a tile of `tiles` is filled when it is first used, which is inside of a loop"):
+        bir_nki.trace(kernel, np.zeros((128, 8), np.float32))

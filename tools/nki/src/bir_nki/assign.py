@@ -161,6 +161,9 @@ def into(value: Tensor, dst: Tensor, accumulate: bool) -> bool:
         return False
     target = with_bounds(dst, joint_bounds([value])).effective()
     r.module.lines.pop()
+    for state in r.held_back:
+        # of a tile that was made for the assignment: it is filled before this instruction
+        state.at = min(state.at, len(r.module.lines))
     r.module.storages.remove(value.storage)
     r.calls -= 1
     if op == "matmult":

@@ -34,6 +34,8 @@ class Blocks(Operators):
         self._site: Site = r.here or r.site()
         self._tiles: dict[tuple[int, ...], Tensor] = {}
         self._whole: Tensor | None = None
+        #: What fills the array, and in how many loops of the IR that was said.
+        self._fill: tuple[Any, int] | None = None
 
     __hash__ = object.__hash__
 
@@ -92,11 +94,21 @@ class Blocks(Operators):
         from . import compute
 
         r = recorder()
+        if self._fill is not None and len(r.loops) != self._fill[1]:
+            raise fail(f"a tile of `{self._name}` is filled when it is first used, which is inside of a loop", "fill the array inside the loop")
         here, r.here = r.here, self._site
         try:
-            return compute.new_tile(shape, self.dtype, self.space, pdim, self._name)
+            tile = compute.new_tile(shape, self.dtype, self.space, pdim, self._name)
+            if self._fill is not None:
+                compute.memset(tile, self._fill[0])
+            return tile
         finally:
             r.here = here
+
+    def filled(self, value: Any) -> Blocks:
+        """The array holding `value` all over: each tile is filled when it is first used, so that none lives longer than it must."""
+        self._fill = (value, len(recorder().loops))
+        return self
 
     def as_one(self) -> Tensor:
         """The array as one location."""

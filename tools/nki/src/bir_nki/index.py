@@ -71,6 +71,9 @@ class Affine:
 
 Scalar = Union[int, Affine]
 
+#: By axis, counted from the last as -1: first position and end (None: no end).
+Bounds = dict[int, tuple[int, Union[int, None]]]
+
 
 class Run:
     """`nl.ds(start, size)`: `size` elements from `start`."""
@@ -224,6 +227,14 @@ def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(out)
 
 
+def _moves(condition: Any) -> tuple[list[tuple[int, int, int]], int]:
+    """The axes, counted from the last, along which a condition of a mask moves, with steps and extents; and its least value."""
+    if not isinstance(condition, IndexArray) or not isinstance(condition.const, int):
+        raise fail("a mask must compare index arrays with numbers")
+    moving = [(axis - condition.ndim, c, extent) for axis, (c, extent) in enumerate(zip(condition.coefficients, condition.extents)) if c and extent > 1]
+    return moving, condition.const + sum(min(0, c * (extent - 1)) for _, c, extent in moving)
+
+
 class Mask:
     """A conjunction of conditions `index array >= 0`."""
 
@@ -252,26 +263,62 @@ class Mask:
     def __bool__(self) -> bool:
         raise fail("a comparison of index arrays is true in some places and false in others, so nothing can be decided by it", "give it as `mask=`")
 
-    def bounds(self) -> dict[int, tuple[int, int | None]]:
-        """Per axis, counted from the last as -1: first position and end (None: no end) that the mask leaves."""
-        out: dict[int, tuple[int, int | None]] = {}
+    def slanted(self) -> set[int]:
+        """The axes, counted from the last, along which conditions move that move along others too."""
+        out: set[int] = set()
+        for condition in self.conditions:
+            if not isinstance(condition, int):
+                moving, low = _moves(condition)
+                if low < 0 and len(moving) > 1:
+                    out |= {axis for axis, _, _ in moving}
+        return out
+
+    def at(self, axis: int, position: int) -> Mask:
+        """What is left to hold at a position of an axis counted from the last; what holds everywhere goes."""
+        left = []
+        for condition in self.conditions:
+            if isinstance(condition, IndexArray) and -axis <= condition.ndim and condition.extents[axis] > 1:
+                k = axis + condition.ndim
+                coefficients, extents = condition.coefficients, condition.extents
+                condition = IndexArray(
+                    condition.const + coefficients[k] * position, (*coefficients[:k], 0, *coefficients[k + 1 :]), (*extents[:k], 1, *extents[k + 1 :])
+                )
+            if isinstance(condition, int) or _moves(condition)[1] < 0:
+                left.append(condition)
+        return Mask(left)
+
+    def rectangles(self, shape: tuple[int, ...], free: list[int]) -> list[tuple[Bounds, Bounds]]:
+        """Runs of positions of the axes `free`, counted from the last, within which the mask leaves a rectangle, each with that rectangle."""
+        slanted = self.slanted()
+        axis = next((a for a in free if a in slanted), None)
+        if axis is None:
+            return [({}, self.bounds())]
+        out = []
+        begin, count = 0, shape[axis]
+        here = self.at(axis, 0)
+        for position in range(1, count + 1):
+            there = self.at(axis, position) if position < count else None
+            if there is None or there.key() != here.key():
+                out += [({axis: (begin, position), **run}, part) for run, part in here.rectangles(shape, free)]
+                begin, here = position, here if there is None else there
+        return out
+
+    def key(self) -> list[Any]:
+        return [c if isinstance(c, int) else (c.const, c.coefficients, c.extents) for c in self.conditions]
+
+    def bounds(self) -> Bounds:
+        """What the mask leaves."""
+        out: Bounds = {}
         for condition in self.conditions:
             if isinstance(condition, int):
                 if condition < 0:
                     out[-1] = (0, 0)
                 continue
-            if not isinstance(condition, IndexArray) or not isinstance(condition.const, int):
-                raise fail("a mask must compare index arrays with numbers")
-            moving = [
-                (axis - condition.ndim, c, extent)
-                for axis, (c, extent) in enumerate(zip(condition.coefficients, condition.extents))
-                if c and extent > 1
-            ]
+            moving, low = _moves(condition)
             if not moving:
-                if condition.const < 0:
+                if low < 0:
                     out[-1] = (0, 0)
                 continue
-            low = condition.const + sum(min(0, c * (extent - 1)) for _, c, extent in moving)
             if low >= 0:
                 continue  # true everywhere
             if len(moving) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from . import compute, dtypes, enums, reductions, tokens
@@ -197,6 +198,14 @@ def dropout(dst: Any = None, data: Any = None, prob: Any = None, dtype: Any = No
 # ---- reductions and scans ----
 
 
+def _counted_axes(axes: tuple[int, ...], data: Tensor, dst: Tensor) -> tuple[int, ...]:
+    """Kernels write axes that end at the last, and those of earlier releases count them from the innermost: 1 is it, (1, 2) the last two."""
+    n = len(axes)
+    inner = tuple(range(data.ndim - n, data.ndim))
+    left = math.prod(data.shape[1 : data.ndim - n])
+    return inner if axes == tuple(range(1, n + 1)) and data.pdim == 0 and dst.size == left * dst.partitions else axes
+
+
 @instruction("op data axis mask dtype negate keepdims", "dst data")
 def tensor_reduce(
     dst: Any = None, op: Any = None, data: Any = None, axis: Any = None, negate: bool = False, keepdims: bool = False, dtype: Any = None
@@ -210,6 +219,7 @@ def tensor_reduce(
         raise fail("`nisa.tensor_reduce` cannot reduce partitions", "use `nisa.tensor_partition_reduce`, or a matmul with ones")
     if dst is None:
         return reductions.reduce(word, data, axis, dtype, keepdims=keepdims, negate=negate)
+    axes = _counted_axes(axes, data, dst)
     reductions.tensor_reduce(word, dst.effective(), data.effective(), axes, negate)
     return dst
 

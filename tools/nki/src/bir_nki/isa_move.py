@@ -17,6 +17,7 @@ from .instruction import (
     out_tile,
 )
 from .record import Register, recorder
+from .storage import Storage
 from .tensor import Tensor
 
 
@@ -109,9 +110,30 @@ def _dma_attrs(mode: Any, oob: Any = None, queue: Any = None) -> dict[str, Any]:
     return attrs
 
 
+def _numbered_by(s: Storage, unit: int) -> None:
+    """Index tiles number rows of so many elements of a tensor in DRAM. A location has one kind of rows, which its shape declares."""
+    r = recorder()
+    own = s.row // s.shape[0]
+    known = s.index_row
+    if known is None and unit != own:
+        known = own if any(f"%{s.name}[" in line and "_index %" in line for line in r.module.lines) else None
+    elif known is None:
+        return
+    if known not in (None, unit) or unit < 1 or s.row % unit:
+        raise fail(
+            f"index tiles choose rows of {unit} elements of `{s.name}`, which has {s.row}" + (f", and others rows of {known}" if known not in (None, unit) else ""),
+            "copy it to a tensor of such rows first",
+        )
+    r.once()
+    if s.index_row is None:
+        s.index_row = unit
+        s.code += f" by {unit}"
+
+
 def _row_text(view: Tensor) -> Tensor:
     """A table seen row by row: the first dimension of an indexed pattern says nothing but how many."""
     unit = view.dynamic[2]
+    _numbered_by(view.storage, unit * view.dtype.itemsize // view.storage.dtype.itemsize)
     out = Tensor(view.storage, view.dtype, view.offset, view.p0, ((unit, 1),) + view.dims[1:], -1)
     dims = tuple(d for d in view.dims[1:] if d[1] != 1) or ((1, 1),)
     out._text = access(out, ((unit, 1), *dims), exact=True)

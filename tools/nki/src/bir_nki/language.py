@@ -204,6 +204,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, buffer: Any = None, 
             return out
         raise fail("filling this much DRAM is left to the kernel", "fill a tile and store it piece by piece")
     out = ndarray(shape, kind, buffer=buffer, name=name, **extra)
+    if type(out) is Blocks:
+        return out.filled(value)
     compute.memset(out, value)
     return recorder().made(out)
 

@@ -22,6 +22,7 @@ from .compute import (
 )
 from .dtypes import as_dtype
 from .errors import axis_at, fail
+from .index import Mask
 from .record import recorder
 from .tensor import Tensor
 
@@ -36,8 +37,14 @@ def axes_of(tensor: Tensor, axis: Any) -> tuple[int, ...]:
 
 
 def reduce(op: str, x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False, negate: bool = False) -> Tensor:
-    """A new tile: elements along `axis` combined. Over partitions it takes the pool engine."""
-    x = with_mask(on_chip(x), mask)
+    """A new tile: elements along `axis` combined. Over partitions it takes the pool engine.
+
+    A mask may be slanted: where the elements that it leaves along `axis` depend on the position beside, runs of positions are reduced that agree.
+    """
+    x = on_chip(x)
+    slanted = mask if type(mask) is Mask and mask.slanted() else None
+    if slanted is None:
+        x = with_mask(x, mask)
     axes = axes_of(x, axis)
     free = tuple(a for a in axes if a != x.pdim)
     kind = as_dtype(dtype) if dtype is not None else x.dtype if x.dtype is not dtypes.bool_ else dtypes.int32
@@ -45,11 +52,18 @@ def reduce(op: str, x: Tensor, axis: Any, dtype: Any = None, mask: Any = None, k
     if free or x.pdim not in axes:
         shape = tuple(1 if a in free else n for a, n in enumerate(x.shape))
         out = new_tile(shape, dtypes.float32 if x.pdim in axes and kind.is_float else kind, pdim=max(0, x.pdim))
-        source = x.effective()
+        source = x.effective() if slanted is None else x
         kept = {a: x.valid[a] for a in range(x.ndim) if x.valid is not None and a not in free and x.valid[a] is not None}
         if kept:
             out = with_bounds(out, {a - x.ndim: b for a, b in kept.items()})
-        tensor_reduce(op, out.effective(), source, free, negate)
+        if slanted is None:
+            tensor_reduce(op, out.effective(), source, free, negate)
+        else:
+            beside = [a - x.ndim for a in range(x.ndim) if a not in free and a != x.pdim]
+            for run, rectangle in slanted.rectangles(x.shape, beside):
+                part = with_bounds(with_bounds(x, run), rectangle).effective()
+                if not is_empty(part):
+                    tensor_reduce(op, with_bounds(out, {**run, **{a: b for a, b in rectangle.items() if a in beside}}).effective(), part, free, negate)
     if x.pdim in axes:
         # partitions are the pool engine's
         if op not in ("add", "max", "average", "bitwise_or", "bitwise_and"):

@@ -23,6 +23,8 @@ class Storage:
     value: Any = None
     #: The kernel's line that stored a value which a mask had left undefined in part.
     cut: tuple[str, int] | None = None
+    #: Elements of a row, where index tiles choose rows of another size than its shape says.
+    index_row: int | None = None
     #: Why nothing may be written here, if nothing may.
     frozen: str | None = None
 
@@ -45,6 +47,11 @@ class Storage:
         self.written = False
         #: What is known of a PSUM location's words; see psum.py.
         self.psum: Any = None
+
+    @property
+    def declared(self) -> tuple[int, ...]:
+        """The shape to declare: its first dimension is what index tiles number."""
+        return self.shape if self.index_row is None else (self.row // self.index_row, self.index_row)
 
     @property
     def is_special(self) -> bool:

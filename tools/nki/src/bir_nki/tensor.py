@@ -10,6 +10,7 @@ a view's access is made once. Invariants:
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from . import dtypes
@@ -600,6 +601,11 @@ class Tensor(Operators):
         at = axis_at(dim, self.ndim)
         return self[(slice(None),) * at + (index,)]
 
+    def vector_select(self, dim: int, index: Tensor) -> Tensor:
+        """Positions of a dimension by an index tile, one for each of its partitions."""
+        at = axis_at(dim, self.ndim)
+        return self._indirect((slice(None),) * at + (index,) + (slice(None),) * (self.ndim - at - 1), at)
+
     def slice(self, dim: int, start: Any, end: Any, step: int = 1) -> Tensor:
         at = axis_at(dim, self.ndim)
         end = min(end, self.dims[at][1]) if isinstance(end, int) else end
@@ -676,11 +682,14 @@ class Tensor(Operators):
             pdim = 0
         out = Tensor(s, new, offset, p0, tuple(pairs), pdim)
         if scalar_offset is not None or vector_offset is not None:
-            # one unit of the index is what lies to the right of `indirect_dim` in the storage
-            unit = 1
-            for n in s.shape[indirect_dim + 1 :]:
-                unit *= n
+            # one unit of the index is what lies to the right of `indirect_dim` in the tensor, which may be a storage in another shape
+            units = [math.prod(self.shape[at + 1 :]) for at in range(self.ndim)]
+            if self.size != s.row * s.parts or any(n > 1 and step != unit for n, step, unit in zip(self.shape, self.strides, units)):
+                units = [math.prod(s.shape[at + 1 :]) for at in range(len(s.shape))]
+            unit = units[axis_at(indirect_dim, len(units))]
             if vector_offset is not None:
+                # rows of a part of the tensor that `offset` chose are told by their step
+                unit = pairs[0][0] if pairs[0][0] in units[:-1] else unit
                 out.dynamic = ("vector", vector_offset, unit)
             elif isinstance(scalar_offset, (int, Affine)):
                 out.offset = out.offset + scalar_offset * unit

@@ -59,7 +59,7 @@ class Trace:
     """A traced (or optimised) kernel: `.bir` text, its arguments, and where its results are."""
 
     def __init__(
-        self, name: str, text: str, inputs: dict[str, Any], outputs: list[Tensor], kinds: dict[str, DType], files: dict[str, str],
+        self, name: str, text: str, inputs: dict[str, Any], outputs: list[Tensor], storages: dict[str, Storage], files: dict[str, str],
         instructions: int, single: bool, written: list[str],
         cuts: dict[str, tuple[str, int]],
     ) -> None:  # fmt: skip
@@ -69,7 +69,7 @@ class Trace:
         #: Arrays (or specs) by location name.
         self.inputs = inputs
         self._outputs = outputs
-        self._kinds = kinds
+        self._storages = storages
         self._files = files
         #: How many instructions the kernel recorded.
         self.instructions = instructions
@@ -91,7 +91,8 @@ class Trace:
         missing = [name for name, value in self.inputs.items() if isinstance(value, Spec)]
         if missing:
             raise ToolError(f"there is no data for {', '.join(missing)}")
-        save_arrays(path, self.inputs)
+        rows = {name: s.declared for name, s in self._storages.items() if s.index_row is not None}
+        save_arrays(path, {name: array.reshape(rows.get(name, array.shape)) for name, array in self.inputs.items()})
 
     def verified(self) -> Trace:
         """The same, after `bir-opt` has verified it and printed it in its own way. Raises `Rejected`."""
@@ -110,7 +111,7 @@ class Trace:
         )
         if run.returncode:
             raise self._rejected(run.stderr.decode(errors="replace"))
-        out = Trace(self.name, run.stdout.decode(), self.inputs, self._outputs, self._kinds, self._files, self.instructions, self._single, self._written, self._cuts)
+        out = Trace(self.name, run.stdout.decode(), self.inputs, self._outputs, self._storages, self._files, self.instructions, self._single, self._written, self._cuts)
         return out
 
     def _rejected(self, stderr: str) -> Exception:
@@ -164,7 +165,7 @@ class Trace:
             if run.returncode:
                 raise self._failed(run.stderr)
             with np.load(outputs) as file:
-                arrays = {name: file[name].view(self._kinds[name].dtype) for name in file.files}
+                arrays = {name: file[name].view(self._storages[name].dtype.dtype) for name in file.files}
         if in_place:
             for name in self._written:
                 array = self.inputs[name]
@@ -321,11 +322,11 @@ def trace(
     for module in recorder.modules:
         capacity.check(recorder, module)
     text = "".join(_text(recorder, module) for module in recorder.modules)
-    kinds = {s.name: s.dtype for module in recorder.modules for s in module.storages}
+    storages = {s.name: s for module in recorder.modules for s in module.storages}
     single = not isinstance(results[0], (tuple, list)) and len(outputs) == 1
     written = [s.name for s in arguments.storages if s.kind == "inout"]
     cuts = {s.name: s.cut for module in recorder.modules for s in module.storages if s.cut is not None}
-    out = Trace(recorder.name, text, arguments.data, outputs, kinds, recorder.files, recorder.calls, single, written, cuts)
+    out = Trace(recorder.name, text, arguments.data, outputs, storages, recorder.files, recorder.calls, single, written, cuts)
     return out.verified() if verify else out
 
 
@@ -492,7 +493,7 @@ def _text(recorder: Recorder, module: Module) -> str:
     for s in sorted(module.storages, key=lambda s: order.get(s.kind, 3)):
         if not s.is_special:
             if s.first >= 0:
-                out.append(f"    %{s.name} = alloc {_declared(s.space, s.shape, s.dtype.bir)}{s.loc}")
+                out.append(f"    %{s.name} = alloc {_declared(s.space, s.declared, s.dtype.bir)}{s.loc}")
             continue
         if s.first < 0 and s.kind in ("internal", "const") and "space" not in s.attrs:
             continue
@@ -501,7 +502,7 @@ def _text(recorder: Recorder, module: Module) -> str:
         if s.value is not None:
             attrs.append(f'value = dense<"0x{s.value.tobytes().hex().upper()}">')
         tail = f" {{{', '.join(attrs)}}}" if attrs else ""
-        out.append(f"    %{s.name} = alloc {_declared(s.space, s.shape, s.dtype.bir)}{s.at}{tail}{s.loc}")
+        out.append(f"    %{s.name} = alloc {_declared(s.space, s.declared, s.dtype.bir)}{s.at}{tail}{s.loc}")
     out += module.lines
     out += ["  }", "}", ""]
     return "\n".join(out)
