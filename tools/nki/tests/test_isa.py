@@ -253,6 +253,21 @@ def tensor_reduce_free_axes(rng):
 
 
 @case()
+def scalar_tensor_tensor_by_a_bf16_column(rng):
+    """The instruction takes a column of f32; a kernel's of another type is converted, and no more of it than is used."""
+
+    def kernel(x, c):
+        t, wide = loaded(x), loaded(c)
+        narrow, out = sbuf((128, 2), nl.bfloat16), sbuf((128, 16))
+        nisa.tensor_copy(dst=narrow, src=wide)
+        nisa.scalar_tensor_tensor(dst=out, data=t, op0=nl.multiply, operand0=narrow[:, 1:2], op1=nl.add, operand1=t)
+        return stored(out)
+
+    x, c = f32(rng, 128, 16), rng.integers(-8, 8, (128, 2)).astype(np.float32)
+    return kernel, [x, c], x * c[:, 1:2] + x
+
+
+@case()
 def tensor_reduce_axes_counted_from_the_innermost(rng):
     """Axes that do not end at the last are of releases that counted them the other way round."""
 

@@ -534,3 +534,16 @@ def test_filled_array_first_used_inside_of_a_loop():
 
     with pytest.raises(bir_nki.KernelError, match="a tile of `tiles` is filled when it is first used, which is inside of a loop"):
         bir_nki.trace(kernel, np.zeros((128, 8), np.float32))
+
+
+def test_transpose_and_product_of_arrays_in_dram(rng):
+    """Instructions that return their result load what still lies in DRAM."""
+
+    def kernel(x, y):
+        out = nl.ndarray((64, 96), dtype=x.dtype, buffer=nl.shared_hbm)
+        turned = nl.copy(nisa.nc_transpose(x[:, nl.ds(0, 128)]))
+        nl.store(out, nl.copy(nisa.nc_matmul(turned, y)))
+        return out
+
+    x, y = f32(rng, 64, 200), f32(rng, 128, 96)
+    check(kernel, [x, y], x[:, :128] @ y, 1e-3)

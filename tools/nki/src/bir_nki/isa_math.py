@@ -93,9 +93,12 @@ def scalar_tensor_tensor(
     data = a_tile(data)
     out = out_tile(dst, data, dtype)
     d, s, other = held_parts(out, data, a_tile(operand1, "operand1"))
+    scalar = rows_of(number_or_tile(operand0), data, s)
+    if type(scalar) is Tensor and scalar.dtype is not dtypes.float32:
+        scalar = compute.copy(scalar, dtypes.float32)
     recorder().emit(
         "scalar_tensor_tensor",
-        {"dst": d, "src": s, "scalar": rows_of(number_or_tile(operand0), data, s), "other": other},
+        {"dst": d, "src": s, "scalar": scalar, "other": other},
         {"op0": tokens.alu(op0), "op1": tokens.alu(op1), "reverse0": bool(reverse0) or None, "reverse1": bool(reverse1) or None},
     )
     return made(out)

@@ -267,6 +267,8 @@ def nc_stream_shuffle(dst: Any = None, src: Any = None, shuffle_mask: Any = None
 @instruction("data engine mask dtype", "dst data")
 def nc_transpose(dst: Any = None, data: Any = None, engine: Any = None, dtype: Any = None) -> Any:
     data = a_tile(data)
+    if dst is None:
+        data = compute.on_chip(data)
     source = data.effective()
     word = engine_word(engine)
     if dst is None:
