@@ -547,3 +547,21 @@ def test_transpose_and_product_of_arrays_in_dram(rng):
 
     x, y = f32(rng, 64, 200), f32(rng, 128, 96)
     check(kernel, [x, y], x[:, :128] @ y, 1e-3)
+
+
+def test_grid_with_an_axis_that_tensors_do_not_have(rng):
+    """A grid's last axis of one element, for rows of parameters, stands behind the tiles of its arrays and changes nothing."""
+
+    def kernel(x, scale):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        rows, columns, first = nl.mgrid[0:128, 0:96, 0:1]
+        factors = nl.load(scale.reshape((1, 96))[first, columns]).broadcast_to((128, 96))
+        for i in nl.affine_range(2):
+            inside = i * 128 + rows < 200
+            tile = nl.load(x[i * 128 + rows, columns], mask=inside)
+            centred = tile - nl.mean(tile, axis=1)
+            nl.store(out[i * 128 + rows, columns], factors - centred * factors, mask=inside)
+        return out
+
+    x, scale = f32(rng, 200, 96), f32(rng, 96)
+    check(kernel, [x, scale], scale - (x - x.mean(1, keepdims=True)) * scale, 1e-4)

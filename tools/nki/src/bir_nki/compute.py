@@ -406,7 +406,11 @@ def _tensors(op: str, a: Tensor, b: Tensor, kind: DType) -> Tensor:
     if a.ndim != b.ndim and a.pdim == 0 and b.pdim == 0 and a.partitions == b.partitions > 1:
         # partitions face partitions: a reduction without `keepdims` leaves one element in each
         low, high = (a, b) if a.ndim < b.ndim else (b, a)
-        low = low.beside(high.ndim - low.ndim)
+        pad = high.ndim - low.ndim
+        if high.shape == (*low.shape, *(1,) * pad):
+            low = low._view(low.offset, low.p0, low.dims + ((0, 1),) * pad, 0, None if low.valid is None else (*low.valid, *(None,) * pad))
+        else:
+            low = low.beside(pad)
         a, b = (low, high) if a.ndim < b.ndim else (high, low)
     shape = a.shape if a.shape == b.shape else shape_of(a.shape, b.shape)
     if a.ndim == b.ndim and op not in BITWISE and op != "power" and a.shape != b.shape:

@@ -538,6 +538,9 @@ class Tensor(Operators):
         """A view in which dimensions of one element are read again and again."""
         wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         pad = len(wanted) - self.ndim
+        if pad < 0 and self.pdim == 0 and all(n == 1 for n in self.shape[pad:]):
+            # index arrays of a grid with an axis of one element, which the tensor has no dimension for
+            return self._view(self.offset, self.p0, self.dims[:pad], 0, None if self.valid is None else tuple(self.valid)[:pad]).broadcast_to(wanted)
         if pad < 0:
             raise fail(f"cannot broadcast {list(self.shape)} to {list(wanted)}")
         if pad and self.pdim == 0 and self.partitions == wanted[0] > 1:
