@@ -157,60 +157,73 @@ fn each<const FMA: bool>(job: Apply<'_>, f: impl Curve) {
 /// Arguments computed at once.
 const BLOCK: usize = 64;
 
-/// A function of a block of numbers.
-trait Blockwise {
-    fn at<const FMA: bool>(&self, t: &[f32; BLOCK], out: &mut [f32; BLOCK]);
-}
-
-/// A [`Curve`], block by block: for long ones, whose code [`each`] would hold three times.
-struct Whole<F>(F);
-
-impl<F: Curve> Blockwise for Whole<F> {
-    #[inline(always)]
-    fn at<const FMA: bool>(&self, t: &[f32; BLOCK], out: &mut [f32; BLOCK]) {
-        for i in 0..BLOCK {
-            out[i] = self.0.at::<FMA>(0.0, t[i]);
-        }
-    }
-}
-
-/// Where the argument is at most `bound` in magnitude, `near`; elsewhere, and for NaN, `full`.
+/// A function in two forms: where the argument is at most `bound` in magnitude, `near`; elsewhere,
+/// and for NaN, `full`.
 ///
-/// Blocks of arguments that are all near never see the full form, which does not show in a bit.
+/// Rows of arguments that are all near never see the full form, which does not show in a bit.
 struct Bounded<N, F> {
     bound: f32,
     near: N,
     full: F,
 }
 
-impl<N: Curve, F: Curve> Blockwise for Bounded<N, F> {
+/// A function in one form, whose code is so long that it is better there once than thrice, as in
+/// [`each`].
+fn whole<F: Curve>(f: F) -> Bounded<F, F> {
+    Bounded {
+        bound: f32::from_bits(u32::MAX),
+        near: f,
+        full: f,
+    }
+}
+
+impl<N: Curve, F: Curve> Bounded<N, F> {
     #[inline(always)]
-    fn at<const FMA: bool>(&self, t: &[f32; BLOCK], out: &mut [f32; BLOCK]) {
-        const MAGNITUDE: u32 = 0x7fff_ffff;
-        let bound = self.bound.to_bits();
-        let mut largest = 0;
+    fn near<const FMA: bool>(&self, t: &[f32; BLOCK], out: &mut [f32; BLOCK]) {
         for i in 0..BLOCK {
-            let magnitude = t[i].to_bits() & MAGNITUDE;
-            largest = if magnitude > largest {
-                magnitude
-            } else {
-                largest
-            };
             out[i] = self.near.at::<FMA>(0.0, t[i]);
         }
-        if largest > bound {
+    }
+
+    /// Replaces what [`Self::near`] made of arguments past the bound.
+    #[inline(always)]
+    fn far<const FMA: bool>(&self, t: &[f32; BLOCK], out: &mut [f32; BLOCK]) {
+        let bound = self.bound.to_bits();
+        if largest(t) > bound {
             for i in 0..BLOCK {
                 let value = self.full.at::<FMA>(0.0, t[i]);
-                let far = t[i].to_bits() & MAGNITUDE > bound;
+                let far = t[i].abs().to_bits() > bound;
                 out[i] = if far { value } else { out[i] };
             }
         }
     }
 }
 
+/// The largest magnitude, as bits: where there is a NaN, those of a NaN.
+#[inline(always)]
+fn largest(values: &[f32]) -> u32 {
+    let mut largest = 0;
+    for value in values {
+        let magnitude = value.abs().to_bits();
+        largest = if magnitude > largest {
+            magnitude
+        } else {
+            largest
+        };
+    }
+    largest
+}
+
+#[inline(always)]
+fn scaled(out: &mut [f32], x: &[f32], scale: f32, bias: f32) {
+    for (out, &x) in out.iter_mut().zip(x) {
+        *out = x * scale + bias;
+    }
+}
+
 /// The whole job in blocks; what is left over is computed as part of a full one.
 #[inline(always)]
-fn blockwise<const FMA: bool>(job: Apply<'_>, f: impl Blockwise) {
+fn blockwise<const FMA: bool>(job: Apply<'_>, f: Bounded<impl Curve, impl Curve>) {
     let Apply {
         out,
         x,
@@ -218,34 +231,49 @@ fn blockwise<const FMA: bool>(job: Apply<'_>, f: impl Blockwise) {
         bias,
         ..
     } = job;
-    let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
-    let (row, last): (&[[f32; BLOCK]], &[f32]) = match x {
-        Arg::Row(x) => x.as_chunks(),
-        Arg::Own | Arg::Splat(_) => (&[], &[]),
-    };
-    let whole = blocks.len();
-    let mut t = [0.0; BLOCK];
-    let mut left_over = [0.0; BLOCK];
-    // One call of `f`, so that its code is there once.
-    for number in 0..whole + usize::from(!rest.is_empty()) {
-        match (x, number < whole) {
-            (Arg::Row(_), true) => scaled(&mut t, &row[number], scale, bias),
-            (Arg::Own, true) => scaled(&mut t, &blocks[number], scale, bias),
-            (Arg::Splat(x), _) => t.fill(x * scale + bias),
-            (Arg::Row(_), false) => scaled(&mut t, last, scale, bias),
-            (Arg::Own, false) => scaled(&mut t, rest, scale, bias),
+    let plain = scale == 1.0 && bias.to_bits() == (-0f32).to_bits();
+    // Arguments are used where they lie, or made in `out`.
+    let row = match x {
+        Arg::Row(x) if plain => Some(x),
+        Arg::Row(x) => {
+            scaled(out, x, scale, bias);
+            None
         }
-        let to = blocks.get_mut(number).unwrap_or(&mut left_over);
-        f.at::<FMA>(&t, to);
+        Arg::Own => {
+            if !plain {
+                out.iter_mut().for_each(|out| *out = *out * scale + bias);
+            }
+            None
+        }
+        Arg::Splat(x) => {
+            out.fill(x * scale + bias);
+            None
+        }
+    };
+    let some_far = largest(row.unwrap_or(out)) > f.bound.to_bits();
+    let (row_blocks, row_rest) = row.unwrap_or(&[]).as_chunks::<BLOCK>();
+    let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+    let (mut own, mut left_over) = ([0.0; BLOCK], [0.0; BLOCK]);
+    // One call of `f`, so that its code is there once.
+    for number in 0..blocks.len() + usize::from(!rest.is_empty()) {
+        let (t, to) = match (blocks.get_mut(number), row_blocks.get(number)) {
+            (Some(to), Some(t)) => (t, to),
+            (Some(to), None) => {
+                own = *to;
+                (&own, to)
+            }
+            (None, _) => {
+                let from = if row.is_some() { row_rest } else { &*rest };
+                own[..from.len()].copy_from_slice(from);
+                (&own, &mut left_over)
+            }
+        };
+        f.near::<FMA>(t, to);
+        if some_far {
+            f.far::<FMA>(t, to);
+        }
     }
     rest.copy_from_slice(&left_over[..rest.len()]);
-}
-
-#[inline(always)]
-fn scaled(t: &mut [f32; BLOCK], x: &[f32], scale: f32, bias: f32) {
-    for (t, &x) in t.iter_mut().zip(x) {
-        *t = x * scale + bias;
-    }
 }
 
 /// Keeps products of an infinity and a vanishing factor from being NaN.
@@ -322,7 +350,7 @@ impl Kernel for Apply<'_> {
             ),
             Func::SiluDx => blockwise::<FMA>(
                 self,
-                Whole(wide!(|x| {
+                whole(wide!(|x| {
                     let s = real::sigmoid(x);
                     s * (1.0 + bounded_both(x) * (1.0 - s))
                 })),
@@ -337,7 +365,7 @@ impl Kernel for Apply<'_> {
             ),
             Func::GeluDx => blockwise::<FMA>(
                 self,
-                Whole(wide!(|x| {
+                whole(wide!(|x| {
                     const DENSITY: f64 = 0.398_942_280_401_432_7;
                     let b = bounded_both(x);
                     real::normal_cdf(x) + b * DENSITY * real::exp(-0.5 * b * b)
@@ -365,14 +393,14 @@ impl Kernel for Apply<'_> {
             ),
             Func::GeluSigmoidDx => blockwise::<FMA>(
                 self,
-                Whole(wide!(|x| {
+                whole(wide!(|x| {
                     let s = real::sigmoid(GELU_SLOPE * x);
                     s + GELU_SLOPE * bounded_both(x) * s * (1.0 - s)
                 })),
             ),
             Func::Softplus => blockwise::<FMA>(
                 self,
-                Whole(wide!(|x| {
+                whole(wide!(|x| {
                     let positive = if x > 0.0 { x } else { 0.0 };
                     let value = positive + real::log1p(real::exp_short(-x.abs()));
                     if x.is_nan() { f64::NAN } else { value }
@@ -380,22 +408,22 @@ impl Kernel for Apply<'_> {
             ),
             Func::Mish => blockwise::<FMA>(
                 self,
-                Whole(wide!(|x| {
+                whole(wide!(|x| {
                     let e = real::exp_short(if x > 40.0 { 40.0 } else { x });
                     let w = e * (e + 2.0);
                     bounded(x) * (w / (w + 2.0))
                 })),
             ),
-            Func::Erf => blockwise::<FMA>(self, Whole(wide!(|x| real::erf(x)))),
+            Func::Erf => blockwise::<FMA>(self, whole(wide!(|x| real::erf(x)))),
             Func::ErfDx => blockwise::<FMA>(
                 self,
-                Whole(wide!(
+                whole(wide!(
                     |x| std::f64::consts::FRAC_2_SQRT_PI * real::exp_short(-x * x)
                 )),
             ),
-            Func::Log => blockwise::<FMA>(self, Whole(wide!(|x| real::log(x)))),
-            Func::Sin => blockwise::<FMA>(self, Whole(wide!(|x| real::sin(x)))),
-            Func::Arctan => blockwise::<FMA>(self, Whole(wide!(|x| real::arctan(x)))),
+            Func::Log => blockwise::<FMA>(self, whole(wide!(|x| real::log(x)))),
+            Func::Sin => blockwise::<FMA>(self, whole(wide!(|x| real::sin(x)))),
+            Func::Arctan => blockwise::<FMA>(self, whole(wide!(|x| real::arctan(x)))),
         }
     }
 }

@@ -192,6 +192,39 @@ fn functions_are_within_two_ulp_of_their_formulas() {
     assert!(failures.is_empty(), "{failures}");
 }
 
+/// All numbers, where the sweep above takes one in a thousand: what is near 2 ulp there is past it here.
+/// `gelu` is not among them, for it is: 2.4 ulp at -1.4186852.
+#[test]
+#[ignore = "takes minutes; run it when `narrow.rs` has changed"]
+fn functions_in_f32_are_within_two_ulp_of_their_formulas_everywhere() {
+    const BLOCK: u32 = 1 << 16;
+    for func in [
+        Func::Exp,
+        Func::Tanh,
+        Func::Sigmoid,
+        Func::Silu,
+        Func::GeluTanh,
+        Func::GeluSigmoid,
+    ] {
+        let mut worst = (0.0, 0.0f32);
+        // Below 2^-32 all is as at 0, beyond 2^7 as at infinity.
+        let magnitudes = (2f32.powi(-32).to_bits()..128f32.to_bits()).step_by(BLOCK as usize);
+        for first in magnitudes.flat_map(|first| [first, first | 1 << 31]) {
+            let x: Vec<f32> = (first..first + BLOCK).map(f32::from_bits).collect();
+            let mut out = vec![0.0; x.len()];
+            crate::simd::Lanes::best().run(job(func, &mut out, Arg::Row(&x)));
+            for (&x, &found) in x.iter().zip(&out) {
+                let far = ulps(found, formula(func, f64::from(x)));
+                if far > worst.0 || far.is_nan() {
+                    worst = (far, x);
+                }
+            }
+        }
+        println!("{func:?}: {:.3} ulp at {:e}", worst.0, worst.1);
+        assert!(worst.0 <= 2.0, "{func:?}: {worst:?}");
+    }
+}
+
 #[test]
 fn results_depend_neither_on_neighbours_nor_on_where_arguments_lie() {
     // Long rows, short ones, results over arguments, one argument for all; near and far ones mixed.
