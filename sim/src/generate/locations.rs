@@ -6,7 +6,7 @@ use bir_dialect::bir::ops::{NUMERIC, OpCode};
 use bir_dialect::bir::program::{names, op_name};
 use bir_dialect::bir::space::{PSUM_BANK_BYTES, PSUM_BANKS, Space};
 use bir_dialect::bir::types::MemType;
-use bir_dialect::ir::{Attr, Cursor, NewOp, Str, Value};
+use bir_dialect::ir::{Attr, NewOp, Str, Value};
 use smallvec::SmallVec;
 
 use super::Generator;
@@ -155,15 +155,12 @@ impl Generator<'_> {
     ) -> Value {
         let ty = MemType::intern(&mut self.ir.ctx, space, dtype, shape);
         let dict = self.ir.ctx.dict(attrs);
-        let op = self.ir.insert(
-            self.declare,
-            NewOp {
-                results: &[ty],
-                dict,
-                ..NewOp::new(op_name(OpCode::Alloc))
-            },
-        );
-        self.declare = Cursor::After(op);
+        let op = self.ir.create(NewOp {
+            results: &[ty],
+            dict,
+            ..NewOp::new(op_name(OpCode::Alloc))
+        });
+        self.allocs.push(op);
         self.counts.op(OpCode::Alloc);
         let value = self.ir.made_result(op);
         let letter = match space {

@@ -33,7 +33,7 @@ use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::{names, new_ir, op_name};
 use bir_dialect::bir::space::Target;
-use bir_dialect::ir::{Block, Cursor, Ir, NewOp, Str, Value};
+use bir_dialect::ir::{Block, Cursor, Ir, NewOp, Op, Str, Value};
 
 use smallvec::SmallVec;
 
@@ -182,8 +182,12 @@ struct Generator<'c> {
     structure: Random,
     target: Target,
     seat: Seat,
-    /// Where the next location is declared, and the next instruction inserted.
-    declare: Cursor,
+    /// Declared so far: put before all else in the end, for there is no room between neighbours for
+    /// many, and making some costs more than the rest of an insertion.
+    allocs: Vec<Op>,
+    /// The start of the function.
+    start: Cursor,
+    /// Where the next instruction is inserted.
     at: Cursor,
     /// The block `at` is in.
     block: Block,
@@ -263,7 +267,8 @@ impl<'c> Generator<'c> {
             structure,
             target,
             seat,
-            declare: Cursor::Start(block),
+            allocs: Vec::new(),
+            start: Cursor::Start(block),
             at: Cursor::End(block),
             block,
             locations: Vec::new(),
@@ -282,7 +287,10 @@ impl<'c> Generator<'c> {
         }
     }
 
-    fn finish(self) -> Stock {
+    fn finish(mut self) -> Stock {
+        for &op in self.allocs.iter().rev() {
+            self.ir.place(op, self.start);
+        }
         Stock {
             ir: self.ir,
             random: self.random,
