@@ -2,7 +2,7 @@
 //!
 //! numpy has no names for the dtypes of `ml_dtypes`: such arrays are written as it writes them, as
 //! raw elements of the width (`|V2`, `|V1`), and are read from that, from unsigned integers of the
-//! width, or from the dtype's name. `bool` is numpy's own.
+//! width, or from floats of a width numpy has none of its own for. `bool` is numpy's own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,7 +63,9 @@ fn fits(found: &str, dtype: DType) -> bool {
     let own = descr(dtype).trim_start_matches(['<', '|']);
     let named = !own.starts_with('V') && !matches!(dtype, DType::Tf32);
     kind == &own[..1]
-        || !named && matches!(kind, "V" | "u" | "f")
+        || !named && matches!(kind, "V" | "u")
+        // `<f2` is numpy's own `f16`, never a `bf16`.
+        || !named && kind == "f" && dtype != DType::Bf16
         || dtype == DType::Bool && kind == "u"
 }
 
@@ -81,18 +83,60 @@ impl Array {
                 descr(dtype)
             ));
         }
+        let mut bytes = self.bytes;
+        if dtype == DType::Bool {
+            bytes.iter_mut().for_each(|byte| *byte = (*byte).min(1));
+        }
         Ok(Tensor {
             dtype,
             dims: self.dims,
-            bytes: self.bytes,
+            bytes,
         })
     }
 }
 
+/// Most bytes of a header: numpy's own have some hundreds.
+const HEADER_LIMIT: u32 = 1 << 16;
+
+/// What starts a file up to the length of its header, which is refused where it is absurd: whoever
+/// reads the header makes room for all of it.
+fn prefix(reader: &mut impl Read, what: &str) -> Result<Vec<u8>, String> {
+    let mut prefix = Vec::new();
+    reader
+        .take(12)
+        .read_to_end(&mut prefix)
+        .map_err(|error| format!("cannot read {what}: {error}"))?;
+    if let [0x93, b'N', b'U', b'M', b'P', b'Y', version, _, length @ ..] = prefix.as_slice()
+        && *version > 1
+        && let Ok(length) = <[u8; 4]>::try_from(length)
+    {
+        let length = u32::from_le_bytes(length);
+        if length > HEADER_LIMIT {
+            return Err(format!(
+                "{what} is no readable .npy array: a header of {length} bytes, more than {HEADER_LIMIT}"
+            ));
+        }
+    }
+    Ok(prefix)
+}
+
+/// The start of a message from elsewhere that may quote all of its input.
+fn short(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    text.lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(120)
+        .collect()
+}
+
 /// Reads an array. `size` is the length of the file, if known.
 fn read_array(mut reader: impl Read, what: &str, limit: u64) -> Result<Array, String> {
+    let prefix = prefix(&mut reader, what)?;
+    let mut reader = Cursor::new(prefix).chain(reader);
     let header = NpyHeader::from_reader(&mut reader)
-        .map_err(|error| format!("{what} is no readable .npy array: {error}"))?;
+        .map_err(|error| format!("{what} is no readable .npy array: {}", short(&error)))?;
     let text = header.dtype().descr();
     let descr = text.trim_matches('\'').to_owned();
     if descr.starts_with('>') {
@@ -195,9 +239,11 @@ fn read_archive(
     let mut arrays = BTreeMap::new();
     for at in 0..archive.len() {
         let entry = archive.by_index(at).map_err(bad)?;
-        let Some(name) = entry.name().strip_suffix(".npy").map(str::to_owned) else {
+        let Some(name) = entry.name().strip_suffix(".npy") else {
             continue;
         };
+        // As on the command line, with or without `%`.
+        let name = name.trim_start_matches('%').to_owned();
         let array = read_array(entry, &format!("array `{name}` of {what}"), limit)?;
         arrays.insert(name, array);
     }
@@ -264,7 +310,8 @@ pub fn encode_all<'t>(
 pub fn write_files(files: &[(std::path::PathBuf, Vec<u8>)]) -> Result<(), String> {
     let mut ready = Vec::new();
     for (path, bytes) in files {
-        let failed = |error: io::Error| format!("cannot write `{}`: {error}", path.display());
+        let failed =
+            |error: io::Error| format!("cannot write `{}`: {}", path.display(), reason(&error));
         if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
             fs::write(path, bytes).map_err(failed)?;
             continue;
@@ -287,6 +334,15 @@ pub fn write_files(files: &[(std::path::PathBuf, Vec<u8>)]) -> Result<(), String
             .map_err(|error| format!("cannot write `{}`: {}", path.display(), error.error))?;
     }
     Ok(())
+}
+
+/// What went wrong, without the name of the temporary file.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" at path ") {
+        Some((reason, _)) => reason.to_owned(),
+        None => text,
+    }
 }
 
 /// What an array is called in messages about shapes.

@@ -55,8 +55,8 @@ pub fn from_file(port: &Port, path: &Path, limit: u64) -> Result<Tensor, String>
     tensor(port, array, &format!("`{}`", path.display()))
 }
 
-/// Values given for inputs: those of an archive, then single files, each of at most `limit` bytes.
-/// The error names the file and array.
+/// Values given for inputs: those of an archive, then single files in place of some of them, each
+/// of at most `limit` bytes. The error names the file and array.
 pub fn given(
     ports: &[Port],
     archive: Option<&Path>,
@@ -71,9 +71,25 @@ pub fn given(
             inputs.insert(name, tensor(port, array, &what)?);
         }
     }
+    once(files, "input")?;
     for (name, path) in files {
         let port = port(ports, name, PortKind::Input)?;
         inputs.insert(name.clone(), from_file(port, path, limit)?);
     }
     Ok(inputs)
+}
+
+/// An error where two files are named for one value.
+pub fn once(files: &[(String, PathBuf)], what: &str) -> Result<(), String> {
+    let mut seen = BTreeMap::new();
+    for (name, path) in files {
+        if let Some(before) = seen.insert(name, path) {
+            return Err(format!(
+                "{what} `%{name}` is given twice, by `{}` and by `{}`",
+                before.display(),
+                path.display()
+            ));
+        }
+    }
+    Ok(())
 }

@@ -11,6 +11,7 @@
 mod common;
 mod cores;
 mod dma;
+mod edges;
 mod elementwise;
 mod facts;
 mod forms;

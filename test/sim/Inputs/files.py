@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+import zipfile
 
 import numpy as np
 
@@ -25,3 +26,18 @@ np.save(out / "rows.npy", rows)
 np.savez(out / "rows.npz", rows=rows)
 huge = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776, 8), }".ljust(117) + b"\n"
 (out / "huge.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(huge).to_bytes(2, "little") + huge)
+# A header that claims 4 GiB, and one that is all brackets.
+(out / "header-size.npy").write_bytes(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{")
+(out / "brackets.npy").write_bytes(b"\x93NUMPY\x01\x00" + (60000).to_bytes(2, "little") + b"(" * 60000)
+with zipfile.ZipFile(out / "percent.npz", "w") as archive:
+    archive.writestr("%x.npy", (out / "good.npy").read_bytes())
+(out / "cut.npz").write_bytes((out / "good.npz").read_bytes()[:-30])
+# For narrow.bir.
+np.save(out / "f16.npy", good.astype(np.float16))
+np.save(out / "u16.npy", good.astype(np.uint16))
+np.save(out / "bytes.npy", good.astype(np.uint8))
+np.save(out / "truth.npy", good != 0)
+# What double.bir makes of them is one unit away, and a NaN of other bits.
+np.save(out / "near.npy", np.nextafter(good + good, np.float32(np.inf)))
+np.save(out / "nan.npy", np.full((4, 8), np.nan, np.float32))
+np.save(out / "payload.npy", np.full((4, 8), 0x7FC12345, np.uint32).view(np.float32))

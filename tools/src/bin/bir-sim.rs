@@ -15,7 +15,7 @@ use bir_sim::{
     Fault, Lanes, MxScale, Options, Outcome, Port, PortKind, Simulation, Tensor, Tolerance, Uninit,
     compare, npy, random,
 };
-use bir_tools::arrays::{from_file, given, named, port, tensor};
+use bir_tools::arrays::{from_file, given, named, once, port, tensor};
 use bir_tools::files::Input;
 use bir_tools::report::{self, Color, Format};
 use clap::{Parser, ValueEnum};
@@ -79,11 +79,11 @@ struct Args {
     expect_all: Option<PathBuf>,
 
     /// Relative tolerance; without any tolerance bits must be equal
-    #[arg(long, value_name = "X", default_value_t = 0.0, help_heading = "Checks")]
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = tolerance, help_heading = "Checks")]
     rtol: f64,
 
     /// Absolute tolerance
-    #[arg(long, value_name = "X", default_value_t = 0.0, help_heading = "Checks")]
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = tolerance, help_heading = "Checks")]
     atol: f64,
 
     /// Tolerance in units of the last place
@@ -176,6 +176,13 @@ fn size(text: &str) -> Result<u64, String> {
         .ok()
         .and_then(|number| number.checked_mul(1 << unit))
         .ok_or_else(|| "expected a number, with K, M, G or T behind it".to_owned())
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|number: &f64| *number >= 0.0 && number.is_finite())
+        .ok_or_else(|| "expected a finite number, 0 or more".to_owned())
 }
 
 fn main() -> ExitCode {
@@ -319,6 +326,7 @@ fn expected(args: &Args, ports: &[Port]) -> Result<BTreeMap<String, Tensor>, Str
             return Err(format!("`{}` has no array `{}`", path.display(), port.name));
         }
     }
+    once(&args.expect, "expected output")?;
     for (name, path) in &args.expect {
         let port = port(ports, name, PortKind::Output)?;
         expected.insert(name.clone(), from_file(port, path, args.max_bytes)?);
