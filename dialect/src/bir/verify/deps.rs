@@ -14,6 +14,7 @@ use super::super::ops::OpCode;
 use super::super::program::{self, Dep, OrderTerm, order_terms};
 use super::super::view::OpView;
 use super::driver::Verifier;
+use super::numbers::{Numbered, Table};
 use super::words::{counted, value_text};
 use crate::ir::Op;
 use crate::text::diag::{Diagnostic, Part, Place};
@@ -25,19 +26,11 @@ fn node(set: bool, id: u32) -> u64 {
     u64::from(set) << 32 | u64::from(id)
 }
 
-/// Where an instruction or set with a number stands.
-#[derive(Clone, Copy)]
-struct Numbered {
-    op: Op,
-    /// In the order of the text.
-    at: u32,
-}
-
 /// The numbers of a function.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// By [`node`].
-    ids: hashbrown::HashMap<u64, Numbered, Fixed>,
+    instructions: Table,
+    sets: Table,
     /// Instructions seen.
     seen: u32,
     /// Those that have dependences.
@@ -47,9 +40,20 @@ pub(super) struct Numbers {
 impl Numbers {
     /// A new function.
     pub(super) fn clear(&mut self) {
-        self.ids.clear();
+        self.instructions.clear();
+        self.sets.clear();
         self.seen = 0;
         self.dependent.clear();
+    }
+
+    /// What has a [`node`]'s number.
+    fn get(&self, node: u64) -> Option<Numbered> {
+        let table = if node >> 32 == 0 {
+            &self.instructions
+        } else {
+            &self.sets
+        };
+        table.get(node as u32)
     }
 }
 
@@ -77,38 +81,38 @@ impl Verifier<'_> {
     pub(super) fn check_number(&mut self, op: Op) {
         let ir = self.ir;
         let numbers = &mut self.program.numbers;
-        numbers.seen += 1;
         let at = numbers.seen;
+        numbers.seen += 1;
+        let here = Numbered::new(op, at);
         if ir.words_cell(program::COL_DEPS, op).is_some() {
-            numbers.dependent.push(Numbered { op, at });
+            numbers.dependent.push(here);
         }
         if let Some(id) = ir.int_cell(program::COL_ID, op) {
             let is_set = OpCode::of(ir, op) == Some(OpCode::Depset);
-            match numbers.ids.entry(node(is_set, id)) {
-                hashbrown::hash_map::Entry::Vacant(entry) => {
-                    entry.insert(Numbered { op, at });
-                }
-                hashbrown::hash_map::Entry::Occupied(entry) => {
-                    let first = entry.get().op;
-                    let (message, label, help) = if is_set {
-                        (
-                            format!("set number #{id} is taken"),
-                            format!("the first `depset #{id}`"),
-                            "every `depset` of a function has a number of its own",
-                        )
-                    } else {
-                        (
-                            format!("instruction number {id} is taken"),
-                            format!("the first with `id = {id}`"),
-                            "every instruction of a function has a number of its own, or none",
-                        )
-                    };
-                    self.diags.push(
-                        Diagnostic::error(Place::Op(op, Part::Whole), message)
-                            .related(Place::Op(first, Part::Whole), label)
-                            .help(help),
-                    );
-                }
+            let table = if is_set {
+                &mut numbers.sets
+            } else {
+                &mut numbers.instructions
+            };
+            if let Some(first) = table.insert(id, here) {
+                let (message, label, help) = if is_set {
+                    (
+                        format!("set number #{id} is taken"),
+                        format!("the first `depset #{id}`"),
+                        "every `depset` of a function has a number of its own",
+                    )
+                } else {
+                    (
+                        format!("instruction number {id} is taken"),
+                        format!("the first with `id = {id}`"),
+                        "every instruction of a function has a number of its own, or none",
+                    )
+                };
+                self.diags.push(
+                    Diagnostic::error(Place::Op(op, Part::Whole), message)
+                        .related(Place::Op(first.op, Part::Whole), label)
+                        .help(help),
+                );
             }
         }
         if let Some(words) = ir.words_cell(program::COL_ORDER, op) {
@@ -180,7 +184,7 @@ impl Verifier<'_> {
         }
         let cycle = find_cycle(&mut edges.all).unwrap_or_default();
         if let Some(first) = cycle.first()
-            && let Some(&Numbered { op, .. }) = self.program.numbers.ids.get(first)
+            && let Some(Numbered { op, .. }) = self.program.numbers.get(*first)
         {
             let message = format!("dependences form a cycle: {}", cycle_text(&cycle));
             let help = "leave out one of them: an instruction follows what has run before it";
@@ -224,7 +228,7 @@ impl Verifier<'_> {
                 format!("leads from {noun} to itself"),
                 "what an iteration owes to the one before is no dependence in the text".to_owned(),
             )
-        } else if let Some(&to) = self.program.numbers.ids.get(&named) {
+        } else if let Some(to) = self.program.numbers.get(named) {
             edges.all.extend(own.map(|own| (own, named)));
             edges.sets |= dep.set;
             if to.at > from.at && !dep.set && !is_set {

@@ -34,6 +34,7 @@ mod groups;
 mod known;
 mod lifetimes;
 mod locations;
+mod numbers;
 mod operands;
 mod overlaps;
 mod placement;
