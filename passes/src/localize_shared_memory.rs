@@ -210,7 +210,7 @@ fn localize(ir: &mut Ir, wanted: &[&Shared], cx: &mut PassContext<'_>) -> bool {
         .iter()
         .map(|(_, value)| old.contains_key(value))
         .collect();
-    let index = touches.index(ir, Frames::Locations, |at| keep[at as usize]);
+    let (index, _) = touches.index(ir, Frames::Locations, |at| keep[at as usize]);
     for undefined in index.undefined_reads() {
         if let Some((alloc, dict)) = old.remove(&undefined.value) {
             cx.count(&VETOED, 1);

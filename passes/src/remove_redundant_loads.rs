@@ -55,32 +55,39 @@ impl Pass for RemoveRedundantLoads {
 
     fn run(&self, ir: &mut Ir, on: &[Op], cx: &mut PassContext<'_>) -> Changed {
         let outside = Outside::new(ir);
-        Changed::from_bool(remove(ir, on, &outside, cx).0)
+        Changed::from_bool(remove(ir, on, &outside, cx, &mut Walks::default()))
     }
 }
 
 /// Who touches what in functions, as far as it is known.
 pub(crate) type Walks = HashMap<Op, Touches, Fixed>;
 
-/// Removes redundant loads of functions until none is left; whether there were any, and the walks
-/// over functions that are as they were then.
+/// Removes redundant loads of functions until none is left; whether there were any. Walks that are
+/// not known yet are made, and all are kept as the functions are.
 pub(crate) fn remove(
     ir: &mut Ir,
     on: &[Op],
     outside: &Outside,
     cx: &mut PassContext<'_>,
-) -> (bool, Walks) {
+    walks: &mut Walks,
+) -> bool {
+    let unknown: Vec<Op> = on
+        .iter()
+        .copied()
+        .filter(|func| !walks.contains_key(func))
+        .collect();
+    let new = cx.each(ir, &unknown, Touches::new);
+    walks.extend(unknown.into_iter().zip(new));
     let mut changed = false;
-    let mut walks = Walks::default();
     // A tile that lost its second load may have become one of a single writer.
     let mut left = on.to_vec();
     while !left.is_empty() {
-        let found = cx.each(ir, &left, |ir, func| {
-            let touches = Touches::new(ir, func);
-            (find(ir, &touches, outside), touches)
+        let found = cx.each(ir, &left, |ir, func| match walks.get(&func) {
+            Some(touches) => find(ir, touches, outside),
+            None => Vec::new(),
         });
         let mut again = Vec::new();
-        for ((redundant, touches), &func) in found.into_iter().zip(&left) {
+        for (redundant, &func) in found.into_iter().zip(&left) {
             cx.matched(redundant.len() as u64);
             let mut gone = Vec::new();
             for one in redundant {
@@ -102,16 +109,17 @@ pub(crate) fn remove(
             for (_, alloc) in gone.iter().filter_map(|one| one.held) {
                 ir.erase(alloc);
             }
-            if gone.is_empty() {
-                walks.insert(func, touches);
-            } else {
+            if !gone.is_empty()
+                && let Some(touches) = walks.get_mut(&func)
+            {
+                touches.update(ir);
                 changed = true;
                 again.push(func);
             }
         }
         left = again;
     }
-    (changed, walks)
+    changed
 }
 
 fn tile_name(ir: &Ir, tile: Value) -> String {
@@ -144,12 +152,10 @@ struct Key {
 /// Loads by what makes them alike, and whether there are several.
 type Several = HashMap<Key, bool, Fixed>;
 
-/// A load, by its touches: numbers in the list they came from.
+/// A load, by its touches: numbers in the list of all.
 #[derive(Clone, Copy)]
 struct Load {
     op: Op,
-    key: Key,
-    tile: Value,
     read: u32,
     write: u32,
     /// Locations of tensor and tile.
@@ -157,103 +163,115 @@ struct Load {
     to: u32,
 }
 
-/// Per location, whether several write it.
-fn shared(touches: &Touches) -> Vec<bool> {
-    let mut writers = vec![0u8; touches.locations().len()];
-    for touch in touches.all().iter().filter(|touch| touch.effect.is_write()) {
-        let count = &mut writers[touch.location as usize];
-        *count = count.saturating_add(1);
+impl Load {
+    /// What makes it like others; `shared` says whether several write its tile.
+    fn key(&self, ir: &Ir, touches: &Touches, shared: bool) -> Option<Key> {
+        let data = |at: u32| ir.operand(touches.all()[at as usize].operand);
+        let (src, dst) = (data(self.read), data(self.write));
+        Some(Key {
+            block: ir.block(self.op)?,
+            src: src.value,
+            read: src.annot,
+            written: dst.annot,
+            ty: ir.value_type(dst.value),
+            tile: shared.then_some(dst.value),
+        })
     }
-    writers.into_iter().map(|count| count > 1).collect()
 }
 
 /// Per location, whether a load reads or fills it.
 pub(crate) fn loaded(ir: &Ir, touches: &Touches) -> Vec<bool> {
     let mut loaded = vec![false; touches.locations().len()];
-    for load in loads(ir, touches.all(), &[]) {
+    for load in loads(ir, touches.all()) {
         loaded[load.from as usize] = true;
         loaded[load.to as usize] = true;
     }
     loaded
 }
 
-/// The loads among touches, in program order; `shared` says of locations whether several write them.
-fn loads<'a>(
-    ir: &'a Ir,
-    touches: &'a [Touch],
-    shared: &'a [bool],
-) -> impl Iterator<Item = Load> + 'a {
-    (0u32..)
-        .zip(touches.windows(2))
-        .filter_map(move |(at, pair)| {
-            let (read, write) = (pair[0], pair[1]);
-            if read.order != write.order || OpCode::of(ir, read.op) != Some(OpCode::Load) {
-                return None;
-            }
-            let (src, dst) = (ir.operand(read.operand), ir.operand(write.operand));
-            let key = Key {
-                block: ir.block(read.op)?,
-                src: src.value,
-                read: src.annot,
-                written: dst.annot,
-                ty: ir.value_type(dst.value),
-                tile: shared
-                    .get(write.location as usize)
-                    .is_some_and(|&shared| shared)
-                    .then_some(dst.value),
-            };
-            Some(Load {
-                op: read.op,
-                key,
-                tile: dst.value,
-                read: at,
-                write: at + 1,
-                from: read.location,
-                to: write.location,
-            })
+/// The loads among touches, in program order.
+fn loads<'a>(ir: &'a Ir, touches: &'a [Touch]) -> impl Iterator<Item = Load> + 'a {
+    let pairs = (0u32..).zip(touches.windows(2));
+    pairs.filter_map(move |(at, pair)| {
+        let (read, write) = (&pair[0], &pair[1]);
+        let is_load = read.order == write.order && OpCode::of(ir, read.op) == Some(OpCode::Load);
+        is_load.then_some(Load {
+            op: read.op,
+            read: at,
+            write: at + 1,
+            from: read.location,
+            to: write.location,
         })
-}
-
-fn several(ir: &Ir, touches: &Touches, shared: &[bool]) -> Several {
-    let mut several = Several::default();
-    for load in loads(ir, touches.all(), shared) {
-        several
-            .entry(load.key)
-            .and_modify(|several| *several = true)
-            .or_insert(false);
-    }
-    several
+    })
 }
 
 /// The redundant loads of a function, in program order.
 fn find(ir: &Ir, touches: &Touches, outside: &Outside) -> Vec<Redundant> {
-    let shared = shared(touches);
-    let several = several(ir, touches, &shared);
-    if !several.values().any(|&several| several) {
+    let all: Vec<Load> = loads(ir, touches.all()).collect();
+    if all.len() < 2 {
         return Vec::new();
     }
-    Search::new(ir, touches, outside, several, shared).run()
+    let count = |list: &mut [u8], at: u32| {
+        let count = &mut list[at as usize];
+        *count = count.saturating_add(1);
+    };
+    let mut writers = vec![0u8; touches.locations().len()];
+    for touch in touches.all().iter().filter(|touch| touch.effect.is_write()) {
+        count(&mut writers, touch.location);
+    }
+    let mut filled = vec![0u8; touches.locations().len()];
+    all.iter().for_each(|load| count(&mut filled, load.to));
+    let mut several = Several::default();
+    let mut keyed: Vec<(Load, Key)> = Vec::new();
+    for load in all {
+        let to = load.to as usize;
+        // Of a tile others write, too, only a second load can be redundant.
+        if writers[to] > 1 && filled[to] < 2 {
+            continue;
+        }
+        let Some(key) = load.key(ir, touches, writers[to] > 1) else {
+            continue;
+        };
+        several
+            .entry(key)
+            .and_modify(|several| *several = true)
+            .or_insert(false);
+        keyed.push((load, key));
+    }
+    keyed.retain(|(_, key)| several.get(key) == Some(&true));
+    if keyed.is_empty() {
+        return Vec::new();
+    }
+    Search::new(ir, touches, outside, keyed, &writers).run()
+}
+
+/// A load that may be redundant, or make others so.
+#[derive(Clone, Copy)]
+struct Candidate {
+    op: Op,
+    key: Key,
+    tile: Value,
+    /// Its touches and its tile in the index; the one that reads is there unless nobody writes what it
+    /// reads.
+    read: Option<u32>,
+    write: u32,
+    to: u32,
+    /// Whether another core may write tensor or tile.
+    foreign: bool,
 }
 
 /// A load others may repeat.
 struct Held {
-    tile: Value,
-    location: u32,
-    /// The load that filled the tile.
-    write: u32,
+    first: Candidate,
     /// The last load that was found to fill the tile with the same.
-    last: Load,
+    last: Candidate,
 }
 
 struct Search<'a> {
     ir: &'a Ir,
     index: FunctionIndex,
     outside: Outside,
-    several: Several,
-    /// Per location, whether several write it.
-    shared: Vec<bool>,
-    /// Per location, whether another core may write it.
-    foreign: Vec<bool>,
+    candidates: Vec<Candidate>,
 }
 
 impl<'a> Search<'a> {
@@ -261,56 +279,81 @@ impl<'a> Search<'a> {
         ir: &'a Ir,
         touches: &Touches,
         outside: &Outside,
-        several: Several,
-        shared: Vec<bool>,
+        keyed: Vec<(Load, Key)>,
+        writers: &[u8],
     ) -> Search<'a> {
-        let mut keep = vec![false; touches.locations().len()];
-        let mut foreign = vec![false; touches.locations().len()];
-        for load in loads(ir, touches.all(), &shared) {
-            if several.get(&load.key) == Some(&true) {
-                for at in [load.from, load.to] {
-                    let (alloc, value) = touches.locations()[at as usize];
-                    if !std::mem::replace(&mut keep[at as usize], true) {
-                        foreign[at as usize] = outside.is_foreign(ir, alloc, value);
-                    }
-                }
-            }
-        }
+        let locations = touches.locations();
+        let is_foreign = |at: u32| {
+            let (alloc, value) = locations[at as usize];
+            outside.is_foreign(ir, alloc, value)
+        };
         // Others may share bytes with one of these.
         let mut last: Option<(Dict, bool)> = None;
-        for (keep, &(alloc, value)) in keep.iter_mut().zip(touches.locations()) {
-            let dict = ir.dict(alloc);
-            let shares = match last {
-                Some((known, shares)) if known == dict => shares,
-                _ => ["at", "must_alias"]
-                    .iter()
-                    .any(|name| ir.attr(alloc, name).is_some()),
-            };
-            last = Some((dict, shares));
-            *keep |= shares || outside.is_named(ir, value);
+        let mut keep: Vec<bool> = locations
+            .iter()
+            .map(|&(alloc, value)| {
+                let dict = ir.dict(alloc);
+                let shares = match last {
+                    Some((known, shares)) if known == dict => shares,
+                    _ => ["at", "must_alias"]
+                        .iter()
+                        .any(|name| ir.attr(alloc, name).is_some()),
+                };
+                last = Some((dict, shares));
+                shares || outside.is_named(ir, value)
+            })
+            .collect();
+        for (load, _) in &keyed {
+            keep[load.to as usize] = true;
+            // What nobody writes needs no index.
+            keep[load.from as usize] |= writers[load.from as usize] > 0;
         }
-        let index = touches.index(ir, Frames::Addresses, |location| keep[location as usize]);
+        let (index, kept) =
+            touches.index(ir, Frames::Addresses, |location| keep[location as usize]);
+        let mut number = vec![u32::MAX; locations.len()];
+        for (at, &location) in (0u32..).zip(&kept) {
+            number[location as usize] = at;
+        }
+        // Touches of the index are those of its locations, in the same order.
+        let (mut at, mut before) = (0, 0u32);
+        let mut rank = |touch: u32| {
+            let between = &touches.all()[at as usize..touch as usize];
+            let is_kept = |touch: &&Touch| keep[touch.location as usize];
+            before += between.iter().filter(is_kept).count() as u32;
+            at = touch;
+            before
+        };
+        let candidates = keyed
+            .into_iter()
+            .map(|(load, key)| Candidate {
+                op: load.op,
+                key,
+                tile: locations[load.to as usize].1,
+                read: {
+                    let read = rank(load.read);
+                    keep[load.from as usize].then_some(read)
+                },
+                write: rank(load.write),
+                to: number[load.to as usize],
+                foreign: is_foreign(load.from) || is_foreign(load.to),
+            })
+            .collect();
         Search {
             ir,
             index,
             outside: outside.clone(),
-            several,
-            shared,
-            foreign,
+            candidates,
         }
     }
 
     fn run(mut self) -> Vec<Redundant> {
         let mut held: HashMap<Key, Held, Fixed> = HashMap::default();
         let mut found = Vec::new();
-        let loads: Vec<Load> = loads(self.ir, self.index.touches(), &self.shared)
-            .filter(|load| self.several.get(&load.key) == Some(&true))
-            .collect();
-        for load in loads {
+        for load in std::mem::take(&mut self.candidates) {
             if let Some(before) = held.get_mut(&load.key)
                 && self.is_source_kept(&before.last, &load)
             {
-                if before.tile == load.tile {
+                if before.first.tile == load.tile {
                     let (from, to) = (before.last.write, load.write);
                     if !self.index.clobbered_between(from, to, to) {
                         before.last = load;
@@ -321,21 +364,19 @@ impl<'a> Search<'a> {
                         });
                         continue;
                     }
-                } else if let Some(alloc) = self.only_reads(before, &load) {
+                } else if let Some(alloc) = self.only_reads(&before.first, &load) {
                     before.last.read = load.read;
                     before.last.op = load.op;
                     found.push(Redundant {
                         load: load.op,
                         to: load.tile,
-                        held: Some((before.tile, alloc)),
+                        held: Some((before.first.tile, alloc)),
                     });
                     continue;
                 }
             }
             let new = Held {
-                tile: load.tile,
-                location: load.to,
-                write: load.write,
+                first: load,
                 last: load,
             };
             held.insert(load.key, new);
@@ -344,22 +385,18 @@ impl<'a> Search<'a> {
     }
 
     /// Whether a load reads what the one before it read.
-    fn is_source_kept(&self, before: &Load, load: &Load) -> bool {
-        let is_foreign = |at: u32| self.foreign[at as usize];
-        !is_foreign(load.from)
-            && !is_foreign(load.to)
-            && OpView::new(self.ir, before.op)
-                .indices()
-                .eq(OpView::new(self.ir, load.op).indices())
-            && !self
-                .index
-                .clobbered_between(before.read, load.read, load.read)
+    fn is_source_kept(&self, before: &Candidate, load: &Candidate) -> bool {
+        let indices = |load: &Candidate| OpView::new(self.ir, load.op);
+        let is_clobbered = |(from, to): (u32, u32)| self.index.clobbered_between(from, to, to);
+        !load.foreign
+            && indices(before).indices().eq(indices(load).indices())
+            && !before.read.zip(load.read).is_some_and(is_clobbered)
     }
 
     /// The `alloc` of a load's tile, where all who read it may read the tile held instead.
-    fn only_reads(&mut self, before: &Held, load: &Load) -> Option<Op> {
+    fn only_reads(&mut self, before: &Candidate, load: &Candidate) -> Option<Op> {
         let (index, ir) = (&self.index, self.ir);
-        let [a, b] = [before.location, load.to].map(|at| &index.locations()[at as usize]);
+        let [a, b] = [before.to, load.to].map(|at| &index.locations()[at as usize]);
         // Tiles alike in all they say, so unplaced both.
         if load.key.written != Annot::UNIT
             || ir.dict(a.op) != ir.dict(b.op)
@@ -369,7 +406,7 @@ impl<'a> Search<'a> {
         {
             return None;
         }
-        if index.sole_writer(before.location) != Some(before.write)
+        if index.sole_writer(before.to) != Some(before.write)
             || index.sole_writer(load.to) != Some(load.write)
         {
             return None;

@@ -276,7 +276,10 @@ impl Ir {
     ///
     /// Returns whether it was removed: results used outside of it keep it in place.
     pub fn erase(&mut self, op: Op) -> bool {
-        let inside: Vec<Op> = self.walk_op(op).collect();
+        let inside: SmallVec<[Op; 1]> = match self.regions(op).is_empty() {
+            true => SmallVec::from_elem(op, 1),
+            false => self.walk_op(op).collect(),
+        };
         let used_outside = self
             .results(op)
             .any(|value| self.first_use(value).is_some());

@@ -151,6 +151,15 @@ fn a_loop_defines_slice_by_slice() {
 }
 
 #[test]
+fn what_a_loop_moves_blurs_its_own_bytes_only() {
+    let body = "%y = alloc dram<1x16xf32> {kind = output}\n%t = alloc sbuf<1x16xf32>\nloop %i = 0 to 4 {\n\
+                memset %t <- 1.0\nmemset %t <- 2.0\nmemset %t[:, %i + 8] <- 3.0\n}\n\
+                save %y[:, 0:8] <- %t[:, 0:8]\nsave %y[:, 8:16] <- %t[:, 8:16]";
+    // Bytes 8 to 12 may be of any; those before are of the second, in every iteration.
+    assert_eq!(reaching(body, "t"), [vec![2], vec![1, 2, 3]]);
+}
+
+#[test]
 fn accumulation_reads_what_it_adds_to() {
     let body = |accumulate: &str| {
         format!(

@@ -23,8 +23,9 @@ use bir_dialect::bir::types::MemType;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Annot, Block, Ir, Op, Operand, Value};
 
+use super::locations::Touched;
 use super::roots::{Roots, is_indirect_dma, uses};
-use super::{ALIASES, BACK, INTERNAL, SEMAPHORES, SPILLS, locations};
+use super::{ALIASES, BACK, INTERNAL, SEMAPHORES, SPILLS};
 use crate::pass::{PassContext, Statistic, symbol_text};
 
 /// A copy from one location to another, data deciding nothing.
@@ -114,8 +115,9 @@ fn syncs(ir: &Ir, op: Op) -> bool {
 }
 
 /// The copies of a function.
-fn copies(ir: &Ir, func: Op, code: OpCode) -> Vec<Copy> {
-    ir.walk_op(func)
+fn copies(ir: &Ir, roots: &Roots, code: OpCode) -> Vec<Copy> {
+    roots
+        .of(ir, code)
         .filter_map(|op| Copy::of(ir, op, code))
         .collect()
 }
@@ -127,9 +129,9 @@ fn take(
     dead: &[Op],
     statistic: &Statistic,
     cx: &mut PassContext<'_>,
-    touched: &mut Vec<Op>,
+    touched: &mut Touched,
 ) {
-    locations::note(ir, dead, touched);
+    touched.note(ir, dead);
     let done = erase(ir, func, dead);
     cx.count(statistic, done.removed);
     cx.count(&SEMAPHORES, done.left_semaphores);
@@ -145,9 +147,9 @@ pub(super) fn redundant(
     func: Op,
     roots: &Roots,
     cx: &mut PassContext<'_>,
-    touched: &mut Vec<Op>,
+    touched: &mut Touched,
 ) -> bool {
-    let mut all = copies(ir, func, OpCode::DmaCopy);
+    let mut all = copies(ir, roots, OpCode::DmaCopy);
     if all.is_empty() {
         return false;
     }
@@ -331,9 +333,9 @@ pub(super) fn spills(
     func: Op,
     roots: &Roots,
     cx: &mut PassContext<'_>,
-    touched: &mut Vec<Op>,
+    touched: &mut Touched,
 ) -> bool {
-    let saves = copies(ir, func, OpCode::Save);
+    let saves = copies(ir, roots, OpCode::Save);
     let mut dead: Vec<Op> = Vec::new();
     let mut writers = Writers::default();
     for save in saves {
@@ -369,7 +371,7 @@ pub(super) fn spills(
         return false;
     }
     let before = dead.len() as u64;
-    locations::note(ir, &dead, touched);
+    touched.note(ir, &dead);
     let done = erase(ir, func, &dead);
     cx.count(&SPILLS, before / 2);
     cx.count(&SEMAPHORES, done.left_semaphores);

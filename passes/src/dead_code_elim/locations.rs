@@ -22,21 +22,45 @@ impl Locations {
     }
 }
 
-/// Takes note of the locations instructions touch, before they go.
-pub(super) fn note(ir: &Ir, dead: &[Op], touched: &mut Vec<Op>) {
-    let from = touched.len();
-    for &op in dead {
-        for operand in ir.operands(op) {
+/// The locations of instructions that went, where somebody wants to know.
+pub(super) struct Touched {
+    seen: Option<Vec<bool>>,
+    list: Vec<Op>,
+}
+
+impl Touched {
+    /// Takes notes, by the rows of a file.
+    pub(super) fn noted(ir: &Ir) -> Touched {
+        Touched {
+            seen: Some(vec![false; ir.op_rows()]),
+            list: Vec::new(),
+        }
+    }
+
+    /// Takes none.
+    pub(super) fn ignored() -> Touched {
+        Touched {
+            seen: None,
+            list: Vec::new(),
+        }
+    }
+
+    /// Takes note of the locations instructions touch, before they go.
+    pub(super) fn note(&mut self, ir: &Ir, dead: &[Op]) {
+        let Some(seen) = &mut self.seen else { return };
+        for operand in dead.iter().flat_map(|&op| ir.operands(op)) {
             if let Def::Result { op: def, .. } = ir.def(operand.value)
                 && OpCode::of(ir, def) == Some(OpCode::Alloc)
-                && touched.last() != Some(&def)
+                && !std::mem::replace(&mut seen[def.index()], true)
             {
-                touched.push(def);
+                self.list.push(def);
             }
         }
     }
-    touched[from..].sort_unstable();
-    touched.dedup();
+
+    pub(super) fn list(self) -> Vec<Op> {
+        self.list
+    }
 }
 
 /// Removes those of the candidates that nobody touches and nobody outside knows; whether there
@@ -44,6 +68,7 @@ pub(super) fn note(ir: &Ir, dead: &[Op], touched: &mut Vec<Op>) {
 pub(super) fn remove(
     ir: &mut Ir,
     func: Op,
+    roots: &Roots,
     candidates: &[Op],
     cx: &mut PassContext<'_>,
     gone: &mut Locations,
@@ -58,8 +83,6 @@ pub(super) fn remove(
         return false;
     }
     dead.sort_unstable();
-    dead.dedup();
-    let roots = Roots::new(ir, func);
     dead.retain(|&op| {
         ir.result(op)
             .is_some_and(|value| roots.may_go(ir, value, &|other| ir.first_use(other).is_none()))

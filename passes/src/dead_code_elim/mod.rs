@@ -37,7 +37,7 @@ use crate::outside::function_allocs;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic, symbol_text};
 use crate::pass_options;
 
-use locations::Locations;
+use locations::{Locations, Touched};
 use roots::Roots;
 use tensor_map::TensorMaps;
 
@@ -202,13 +202,17 @@ impl How<'_> {
         let clean_ups = self.stores && !view.flag("sb_allocated") && !view.flag("no_dce");
         let mut changed = false;
         let mut sweeps = 0;
-        let mut touched: Vec<Op> = Vec::new();
-        loop {
+        // o1 looks at all locations.
+        let mut touched = match self.stores {
+            true => Touched::ignored(),
+            false => Touched::noted(ir),
+        };
+        let roots = loop {
             let roots = Roots::new(ir, func);
             if sweeps == 0 {
-                cx.matched(roots.instructions);
+                cx.matched(roots.instructions.len() as u64);
             }
-            let dead = sweep::dead(ir, func, &roots);
+            let dead = sweep::dead(ir, &roots);
             changed |= remove(ir, func, dead, &REMOVED, cx, &mut touched);
             if self.stores {
                 let dead = stores::dead(ir, func, &roots);
@@ -220,7 +224,8 @@ impl How<'_> {
             }
             if clean_ups {
                 // The cores of a program keep the same loops.
-                if Anchor::Module.ops(ir).len() == 1 {
+                if roots.of(ir, OpCode::Loop).next().is_some() && Anchor::Module.ops(ir).len() == 1
+                {
                     again |= loops::empty(ir, func, cx);
                 }
                 again |= copies::redundant(ir, func, &roots, cx, &mut touched);
@@ -228,7 +233,7 @@ impl How<'_> {
             sweeps += 1;
             changed |= again;
             if !again {
-                break;
+                break roots;
             }
             if let Limit::At(limit) = self.max_sweeps
                 && sweeps >= limit
@@ -238,14 +243,14 @@ impl How<'_> {
                     symbol_text(ir, func)
                 );
                 cx.remark(Place::None, message);
-                break;
+                break roots;
             }
-        }
+        };
         let candidates = match self.stores {
             true => function_allocs(ir, func).collect(),
-            false => touched,
+            false => touched.list(),
         };
-        changed | locations::remove(ir, func, &candidates, cx, gone)
+        changed | locations::remove(ir, func, &roots, &candidates, cx, gone)
     }
 }
 
@@ -266,7 +271,7 @@ fn remove(
     mut dead: Vec<Op>,
     statistic: &Statistic,
     cx: &mut PassContext<'_>,
-    touched: &mut Vec<Op>,
+    touched: &mut Touched,
 ) -> bool {
     let mut kept = dead.len();
     for (at, &op) in dead.iter().enumerate().rev() {
@@ -286,7 +291,7 @@ fn remove(
     if dead.is_empty() {
         return false;
     }
-    locations::note(ir, &dead, touched);
+    touched.note(ir, &dead);
     let done = erase(ir, func, &dead);
     cx.count(statistic, done.removed);
     cx.count(&SEMAPHORES, done.left_semaphores);

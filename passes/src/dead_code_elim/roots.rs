@@ -102,13 +102,14 @@ enum Escape {
     Always,
 }
 
-/// The locations of a function that others see, and its instructions counted.
+/// The locations of a function that others see, and its instructions.
 pub(super) struct Roots {
     /// Per value.
     escapes: Vec<Escape>,
     /// Locations that share their bytes with others, sorted: the value, and the first of its group.
     partners: Vec<(Value, Value)>,
-    pub(super) instructions: u64,
+    /// The instructions when it looked, in text order.
+    pub(super) instructions: Vec<(Op, Option<OpCode>)>,
 }
 
 impl Roots {
@@ -117,14 +118,16 @@ impl Roots {
         let mut roots = Roots {
             escapes: vec![Escape::No; ir.value_rows()],
             partners: partners(ir, func),
-            instructions: 0,
+            instructions: Vec::new(),
         };
         let remote = remote_names(ir, func);
         let mut last = None;
         for op in ir.walk_op(func).skip(1) {
             let code = OpCode::of(ir, op);
             if code != Some(OpCode::Alloc) {
-                roots.instructions += 1;
+                if code != Some(OpCode::Depset) {
+                    roots.instructions.push((op, code));
+                }
                 if let Some(code) = code
                     && code.def().has(Trait::Dynamic)
                     && is_indirect_dma(ir, op, code.def())
@@ -154,6 +157,13 @@ impl Roots {
             roots.escapes[value.index()] = Escape::Always;
         }
         roots
+    }
+
+    /// Instructions of one kind that are still there, in text order.
+    pub(super) fn of<'a>(&'a self, ir: &'a Ir, code: OpCode) -> impl Iterator<Item = Op> + 'a {
+        let all = self.instructions.iter();
+        all.filter(move |&&(op, known)| known == Some(code) && !ir.is_erased(op))
+            .map(|&(op, _)| op)
     }
 
     /// Whether a location is seen by others than the instructions that name it.

@@ -37,12 +37,9 @@ pub(super) fn dead(ir: &Ir, func: Op, roots: &Roots) -> Vec<Op> {
             search.keep(touch.op);
         }
     }
-    let mut all: Vec<Op> = Vec::with_capacity(roots.instructions as usize);
-    for op in ir.walk_op(func).skip(1) {
-        if matches!(OpCode::of(ir, op), Some(OpCode::Alloc | OpCode::Depset)) {
-            continue;
-        }
-        all.push(op);
+    let left = |&&(op, _): &&(Op, Option<OpCode>)| !ir.is_erased(op);
+    let all = || roots.instructions.iter().filter(left);
+    for &(op, _) in all() {
         if keeps(ir, op) {
             search.keep(op);
         }
@@ -74,8 +71,10 @@ pub(super) fn dead(ir: &Ir, func: Op, roots: &Roots) -> Vec<Op> {
             }
         }
     }
-    all.retain(|op| !search.live[op.index()]);
-    all
+    all()
+        .map(|&(op, _)| op)
+        .filter(|op| !search.live[op.index()])
+        .collect()
 }
 
 /// Whether there can be one: what is written once, and read at all, is seen.

@@ -11,7 +11,7 @@ use bir_dialect::ir::{Def, Ir, Op, Value};
 use super::roots::{Roots, keeps, uses};
 
 /// Dead instructions of a function, in text order.
-pub(super) fn dead(ir: &Ir, func: Op, roots: &Roots) -> Vec<Op> {
+pub(super) fn dead(ir: &Ir, roots: &Roots) -> Vec<Op> {
     let mut sweep = Sweep {
         ir,
         live: vec![false; ir.op_rows()],
@@ -19,16 +19,9 @@ pub(super) fn dead(ir: &Ir, func: Op, roots: &Roots) -> Vec<Op> {
         waiting: Vec::new(),
         todo: Vec::new(),
     };
-    let mut all: Vec<(Op, Option<OpCode>)> = Vec::with_capacity(roots.instructions as usize);
-    for op in ir.walk_op(func).skip(1) {
-        let code = OpCode::of(ir, op);
-        if !matches!(code, Some(OpCode::Alloc | OpCode::Depset)) {
-            all.push((op, code));
-        }
-    }
     // From the bottom up most are met behind those who need them, so that hardly any wait.
     let mut dead: Vec<Op> = Vec::new();
-    for &(op, code) in all.iter().rev() {
+    for &(op, code) in roots.instructions.iter().rev() {
         if sweep.live[op.index()] {
             continue;
         }

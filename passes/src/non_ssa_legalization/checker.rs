@@ -93,7 +93,9 @@ impl Judge<'_> {
                 self.involved.contains(&value) || ir.attr(alloc, "must_alias").is_some()
             })
             .collect();
-        touches.index(ir, Frames::Locations, |at| keep[at as usize])
+        touches
+            .index(ir, Frames::Locations, |at| keep[at as usize])
+            .0
     }
 
     /// Rule 1, operands aside.

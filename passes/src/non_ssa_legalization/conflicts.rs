@@ -2,13 +2,13 @@
 //!
 //! Of the accesses of a location, those of an instruction that writes only a part of it, or adds to
 //! what it holds, do not count: they make no new value. What is left conflicts if some read stands
-//! before some write, in program order.
+//! before some write, in program order. Where all that write a location write the whole of it, those
+//! that work in place go on with the value they read: without another one behind a read there is
+//! nothing to split, and no need to look closer.
 
-use bir_dialect::analysis::access::{Footprint, footprint};
+use bir_dialect::analysis::access::Wholes;
 use bir_dialect::analysis::index::{Touch, Touches};
-use bir_dialect::bir::access::Access;
-use bir_dialect::bir::types::MemType;
-use bir_dialect::ir::{Annot, Block, Ir, Operand, Type};
+use bir_dialect::ir::{Block, Ir};
 
 use crate::outside::Outside;
 
@@ -19,8 +19,22 @@ struct Seen {
     block: Option<Block>,
     /// Whether it may be renamed at all.
     may: bool,
+    /// Whether somebody writes a part of it, or adds to it.
+    in_part: bool,
     first_read: u32,
     last_write: u32,
+    /// The last write by an instruction that does not read it.
+    last_fresh: u32,
+}
+
+impl Seen {
+    fn conflicts(&self) -> bool {
+        let last = match self.in_part {
+            true => self.last_write,
+            false => self.last_fresh,
+        };
+        self.may && self.first_read < last
+    }
 }
 
 /// Per location, whether it is written again behind a read and may be split; `None` where none is.
@@ -32,36 +46,42 @@ pub(super) fn conflicts(ir: &Ir, touches: &Touches, outside: &Outside) -> Option
         .map(|&(alloc, value)| Seen {
             block: None,
             may: outside.is_private(ir, alloc, value),
+            in_part: false,
             first_read: u32::MAX,
             last_write: 0,
+            last_fresh: 0,
         })
         .collect();
     let mut wholes = Wholes::default();
     for of_one in touches.all().chunk_by(|a, b| a.order == b.order) {
-        for touch in of_one {
+        let here = ir.block(of_one[0].op);
+        for (at, touch) in of_one.iter().enumerate() {
             let location = &mut seen[touch.location as usize];
             if !location.may {
                 continue;
             }
-            let here = ir.block(touch.op);
             location.may = location.block.is_none() || location.block == here;
             location.block = here;
             if is_exempt(ir, of_one, touch, &mut wholes) {
+                location.in_part = true;
                 continue;
             }
             // Numbers from 1, so that 0 is before all.
+            let order = touch.order + 1;
             if touch.effect.is_read() {
-                location.first_read = location.first_read.min(touch.order + 1);
+                location.first_read = location.first_read.min(order);
             }
             if touch.effect.is_write() {
-                location.last_write = location.last_write.max(touch.order + 1);
+                location.last_write = location.last_write.max(order);
+                // Reads stand before writes.
+                let mut before = of_one[..at].iter();
+                if !before.any(|other| other.location == touch.location) {
+                    location.last_fresh = location.last_fresh.max(order);
+                }
             }
         }
     }
-    let found: Vec<bool> = seen
-        .iter()
-        .map(|location| location.may && location.first_read < location.last_write)
-        .collect();
+    let found: Vec<bool> = seen.iter().map(Seen::conflicts).collect();
     found.contains(&true).then_some(found)
 }
 
@@ -70,39 +90,6 @@ fn is_exempt(ir: &Ir, of_one: &[Touch], touch: &Touch, wholes: &mut Wholes) -> b
     of_one.iter().any(|other| {
         other.location == touch.location
             && other.effect.is_write()
-            && !(other.defines() && wholes.is_whole(ir, other.operand))
+            && !(other.defines() && wholes.is_whole(ir, ir.operand(other.operand)))
     })
-}
-
-/// Whether operands are the whole of their location; what was asked last is remembered.
-#[derive(Default)]
-pub(super) struct Wholes {
-    last: Option<(Type, Annot, bool)>,
-}
-
-impl Wholes {
-    /// Whether an access is all bytes of its location, in every iteration of the loops around.
-    pub(super) fn is_whole(&mut self, ir: &Ir, operand: Operand) -> bool {
-        let data = ir.operand(operand);
-        if data.annot == Annot::UNIT {
-            return true;
-        }
-        let ty = ir.value_type(data.value);
-        if let Some((known, annot, answer)) = self.last
-            && known == ty
-            && annot == data.annot
-        {
-            return answer;
-        }
-        let is_whole = MemType::get(&ir.ctx, ty).is_some_and(|mem| {
-            let access = Access::resolve(&ir.ctx, &mem, data.annot);
-            let all = Footprint::whole(&mem);
-            access.terms.is_empty()
-                && footprint(&access)
-                    .zip(all)
-                    .is_some_and(|(print, all)| print.is_exact() && print.covers(&all))
-        });
-        self.last = Some((ty, data.annot, is_whole));
-        is_whole
-    }
 }

@@ -26,7 +26,7 @@ use bir_dialect::ir::{Ir, Op};
 use crate::outside::Outside;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic, symbol_text};
 use crate::pass_options;
-use crate::remove_redundant_loads::{self, LOADS, RETARGETED};
+use crate::remove_redundant_loads::{self, LOADS, RETARGETED, Walks};
 use splits::Split;
 
 pass_options! {
@@ -82,12 +82,12 @@ impl Pass for NonSsaLegalization {
             .copied()
             .filter(|&func| !is_placed(ir, func))
             .collect();
-        let (mut changed, walks) = remove_redundant_loads::remove(ir, &loading, &outside, cx);
+        let mut walks = Walks::default();
+        let mut changed = remove_redundant_loads::remove(ir, &loading, &outside, cx, &mut walks);
         let found = cx.each(ir, on, |ir, func| match walks.get(&func) {
-            Some(touches) => plan(ir, touches, &outside),
-            None => plan(ir, &Touches::new(ir, func), &outside),
+            Some(touches) => plan(ir, func, touches, &outside),
+            None => plan(ir, func, &Touches::new(ir, func), &outside),
         });
-        drop(walks);
         let mut created = 0;
         let mut renamed = Vec::new();
         let mut is_all = true;
@@ -95,13 +95,17 @@ impl Pass for NonSsaLegalization {
             let (clones, is_whole) = split(ir, func, &plan.splits, cx);
             created += clones;
             is_all &= is_whole;
-            if clones > 0 && plan.loaded && !is_placed(ir, func) {
+            if clones > 0
+                && plan.loaded
+                && let Some(walk) = walks.get_mut(&func)
+            {
+                walk.update(ir);
                 renamed.push(func);
             }
         }
         // A renamed value stays where it is longer, so that more loads may be of what is there. They
         // leave nothing more to split: a tile that is read in place of another has one writer.
-        changed |= remove_redundant_loads::remove(ir, &renamed, &outside, cx).0;
+        changed |= remove_redundant_loads::remove(ir, &renamed, &outside, cx, &mut walks);
         changed |= created > 0;
         changed |= remove_unused(ir, on, &outside, cx);
         cx.count(&CREATED, created);
@@ -127,8 +131,8 @@ struct Plan {
     loaded: bool,
 }
 
-fn plan(ir: &Ir, touches: &Touches, outside: &Outside) -> Plan {
-    let splits = splits::splits(ir, touches, outside);
+fn plan(ir: &Ir, func: Op, touches: &Touches, outside: &Outside) -> Plan {
+    let splits = splits::splits(ir, func, touches, outside);
     let loaded = !splits.is_empty() && {
         let loaded = remove_redundant_loads::loaded(ir, touches);
         splits.iter().any(|split| loaded[split.location as usize])

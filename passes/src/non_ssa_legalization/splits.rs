@@ -1,9 +1,11 @@
 //! The webs of locations that conflict.
 
-use bir_dialect::analysis::index::{Frames, FunctionIndex, Touches, Web};
+use bir_dialect::analysis::access::Wholes;
+use bir_dialect::analysis::index::{Frames, FunctionIndex, Location, Touches, Web};
+use bir_dialect::analysis::lifetimes::{Lifetimes, Place, bytes, effect};
 use bir_dialect::ir::{Ir, Op, Operand, Value};
 
-use super::conflicts::{Wholes, conflicts};
+use super::conflicts::conflicts;
 use crate::outside::Outside;
 
 /// A location that becomes several.
@@ -19,22 +21,27 @@ pub(super) struct Split {
 }
 
 /// The locations of a function to be split, in order.
-pub(super) fn splits(ir: &Ir, touches: &Touches, outside: &Outside) -> Vec<Split> {
+pub(super) fn splits(ir: &Ir, func: Op, touches: &Touches, outside: &Outside) -> Vec<Split> {
     let Some(conflicts) = conflicts(ir, touches, outside) else {
         return Vec::new();
     };
     let in_loops = loops(touches);
-    let index = touches.index(ir, Frames::Locations, |location| {
+    let (index, numbers) = touches.index(ir, Frames::Locations, |location| {
         conflicts[location as usize]
     });
     let mut splits = Vec::new();
-    for (at, location) in (0u32..).zip(index.locations()) {
-        if !conflicts[at as usize] {
-            continue;
-        }
+    for ((at, location), number) in (0u32..).zip(index.locations()).zip(numbers) {
         let mut webs = index.webs(at);
-        if location.place.is_some() {
-            join_living(ir, &index, &mut webs, in_loops[at as usize]);
+        if let Some(place) = place(location) {
+            let mut lives = Lives {
+                ir,
+                index: &index,
+                place,
+                // All accesses are in one block: the loops around it are as one.
+                around: in_loops[number as usize].then_some(func),
+                wholes: Wholes::default(),
+            };
+            lives.join(&mut webs);
         }
         let moved: Vec<(Operand, u32)> = webs
             .iter()
@@ -45,7 +52,7 @@ pub(super) fn splits(ir: &Ir, touches: &Touches, outside: &Outside) -> Vec<Split
             splits.push(Split {
                 alloc: location.op,
                 value: location.value,
-                location: at,
+                location: number,
                 clones: last + 1,
                 moved,
             });
@@ -63,41 +70,92 @@ fn loops(touches: &Touches) -> Vec<bool> {
     found
 }
 
-/// Joins webs of one slot that live at the same time: each lives from its first access to its last,
-/// and in a loop throughout unless every iteration begins with overwriting all of it.
-fn join_living(ir: &Ir, index: &FunctionIndex, webs: &mut [Web], in_loop: bool) {
-    let touch = |web: &Web| &index.touches()[web.touch as usize];
-    let count = webs.iter().map(|web| web.web as usize + 1).max();
-    let mut spans = vec![(u32::MAX, 0); count.unwrap_or(0)];
-    let mut wholes = Wholes::default();
-    for web in webs.iter() {
-        let touch = touch(web);
-        let span = &mut spans[web.web as usize];
-        let is_first = span.0 == u32::MAX;
-        if is_first && in_loop && !(touch.defines() && wholes.is_whole(ir, touch.operand)) {
-            *span = (0, u32::MAX);
-        } else if is_first {
-            *span = (touch.order, touch.order);
-        } else {
-            span.1 = span.1.max(touch.order);
+/// When the webs of a placed location live, by the rules the verifier has.
+struct Lives<'a> {
+    ir: &'a Ir,
+    index: &'a FunctionIndex,
+    place: Place,
+    /// What stands for the loops around.
+    around: Option<Op>,
+    wholes: Wholes,
+}
+
+impl Lives<'_> {
+    /// Joins webs that live at the same time, until no two do: their bytes are the same slot's.
+    fn join(&mut self, webs: &mut [Web]) {
+        let count = webs.iter().map(|web| web.web + 1).max().unwrap_or(0);
+        let mut group_of: Vec<u32> = (0..count).collect();
+        loop {
+            let overlaps = self.overlaps(webs, &group_of);
+            if overlaps.is_empty() {
+                break;
+            }
+            let mut joined: Vec<u32> = (0..count).collect();
+            for (a, b) in overlaps {
+                let (a, b) = (root(&joined, a as u32), root(&joined, b as u32));
+                joined[a.max(b) as usize] = a.min(b);
+            }
+            for group in &mut group_of {
+                *group = root(&joined, *group);
+            }
+        }
+        // Groups are counted in the order of their first accesses, as webs are.
+        let mut number = vec![None; group_of.len()];
+        let mut numbers = 0;
+        for web in webs {
+            let number = &mut number[group_of[web.web as usize] as usize];
+            web.web = *number.get_or_insert_with(|| {
+                numbers += 1;
+                numbers - 1
+            });
         }
     }
-    // In the order in which they begin; what lives through a loop begins with it.
-    let mut by_start: Vec<usize> = (0..spans.len()).collect();
-    by_start.sort_by_key(|&web| spans[web].0);
-    let mut group_of = vec![0u32; spans.len()];
-    let mut open: Option<(u32, u32)> = None;
-    for web in by_start {
-        let (first, last) = spans[web];
-        let (group, end) = match open {
-            Some((group, end)) if first <= end => (group, end.max(last)),
-            Some((group, _)) => (group + 1, last),
-            None => (0, last),
-        };
-        group_of[web] = group;
-        open = Some((group, end));
+
+    fn overlaps(&mut self, webs: &[Web], group_of: &[u32]) -> Vec<(usize, usize)> {
+        let ir = self.ir;
+        let mut lives = Lifetimes::new();
+        for _ in group_of {
+            lives.declare(self.place, false);
+        }
+        if let Some(around) = self.around {
+            lives.enter(around, true);
+        }
+        let mut order = None;
+        for web in webs {
+            let touch = &self.index.touches()[web.touch as usize];
+            if order.replace(touch.order) != Some(touch.order) {
+                lives.step();
+            }
+            let operand = ir.operand(touch.operand);
+            let (kind, dynamic) = (touch.effect, touch.dynamic);
+            let effect = effect(ir, touch.op, operand, kind, dynamic, &mut self.wholes);
+            let group = group_of[web.web as usize] as usize;
+            lives.touch(group, effect, || bytes(ir, operand, dynamic));
+        }
+        if self.around.is_some() {
+            lives.leave();
+        }
+        lives.overlaps()
     }
-    for web in webs {
-        web.web = group_of[web.web as usize];
+}
+
+fn root(joined: &[u32], mut at: u32) -> u32 {
+    while joined[at as usize] != at {
+        at = joined[at as usize];
     }
+    at
+}
+
+/// Where a location stands.
+fn place(location: &Location) -> Option<Place> {
+    let (partition, byte) = location.place?;
+    let span = |from: i64, len: i64| {
+        let from = u64::try_from(from).ok()?;
+        Some((from, from.saturating_add(u64::try_from(len).ok()?)))
+    };
+    Some(Place {
+        space: location.space,
+        partitions: span(partition, location.partitions)?,
+        bytes: span(byte, location.bytes)?,
+    })
 }

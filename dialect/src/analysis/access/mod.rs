@@ -21,11 +21,13 @@ mod meet;
 mod progression;
 mod set;
 mod traverse;
+mod whole;
 mod window;
 
 pub use progression::{Dim, Progression};
 pub use set::{PIECE_LIMIT, RUN_LIMIT, StrideSet};
 pub use traverse::{Step, Traversal, transfer_runs};
+pub use whole::Wholes;
 pub use window::{WindowFault, window_fault};
 
 use smallvec::SmallVec;

@@ -71,16 +71,12 @@ pub fn erase(ir: &mut Ir, func: Op, dead: &[Op]) -> Erased {
     if Sem::any(ir, &roots) {
         done.left_semaphores = semaphores::hand_over(ir, func, &roots, &mut marked);
     }
-    let all = |ir: &Ir, op: Op| match ir.regions(op).is_empty() {
-        true => vec![op],
-        false => ir.walk_op(op).collect(),
-    };
-    let takes_part = |ir: &Ir, op: Op| {
-        ir.int_cell(COL_ID, op).is_some() || ir.words_cell(COL_DEPS, op).is_some()
-    };
-    let dependent = roots
-        .iter()
-        .any(|&op| all(ir, op).iter().any(|&op| takes_part(ir, op)));
+    let takes_part =
+        |op: Op| ir.int_cell(COL_ID, op).is_some() || ir.words_cell(COL_DEPS, op).is_some();
+    let dependent = roots.iter().any(|&op| match ir.regions(op).is_empty() {
+        true => takes_part(op),
+        false => ir.walk_op(op).any(takes_part),
+    });
     let graph = dependent.then(|| without(&attached(ir, func), &marked));
     for &op in roots.iter().rev() {
         let inside = match ir.regions(op).is_empty() {

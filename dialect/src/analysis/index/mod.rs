@@ -35,5 +35,5 @@ pub use touches::Touches;
 pub use tree::Origin;
 pub use uses::Uses;
 pub use walk::Touch;
-pub(crate) use walk::skips;
+pub(crate) use walk::effect_of;
 pub use webs::Web;

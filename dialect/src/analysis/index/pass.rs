@@ -298,7 +298,7 @@ impl<'a> Pass<'a> {
             .clone()
             .filter(|&at| self.events[at as usize].effect.is_write())
             .count();
-        let mut settled = false;
+        let mut settled: Vec<(u32, u32)> = Vec::new();
         for at in within.clone() {
             let event = self.events[at as usize];
             let extent = self.extent(&event);
@@ -310,18 +310,32 @@ impl<'a> Pass<'a> {
                 for &(lo, hi) in self.atoms.ranges(extent.all) {
                     self.current = self.tree.write(self.current, lo, hi, leaf);
                 }
-                settled = true;
+                settled.extend_from_slice(self.atoms.ranges(extent.all));
             }
         }
-        // Which of several writes came last, nobody knows.
-        if settled && writes > 1 {
-            for at in within {
-                let event = self.events[at as usize];
-                if event.effect.is_write() {
-                    let leaf = self.leaf(at);
-                    for &(lo, hi) in self.atoms.ranges(self.extent(&event).all) {
-                        self.current = self.tree.may_write(self.current, lo, hi, leaf);
-                    }
+        if settled.is_empty() || writes < 2 {
+            return;
+        }
+        // Which of several writes of these bytes came last, nobody knows.
+        settled.sort_unstable();
+        settled.dedup_by(|next, last| {
+            let touches = next.0 <= last.1;
+            if touches {
+                last.1 = last.1.max(next.1);
+            }
+            touches
+        });
+        for at in within {
+            let event = self.events[at as usize];
+            if !event.effect.is_write() {
+                continue;
+            }
+            let leaf = self.leaf(at);
+            for &(lo, hi) in self.atoms.ranges(self.extent(&event).all) {
+                let from = settled.partition_point(|range| range.1 <= lo);
+                for range in settled[from..].iter().take_while(|range| range.0 < hi) {
+                    let (lo, hi) = (lo.max(range.0), hi.min(range.1));
+                    self.current = self.tree.may_write(self.current, lo, hi, leaf);
                 }
             }
         }

@@ -285,7 +285,7 @@ impl Walker<'_> {
         if code == Some(OpCode::Depset) {
             return;
         }
-        self.touch(op);
+        self.touch(op, code.map(|code| (code, code.def())));
         self.walked.orders += 1;
         self.walked.ops.push(op);
         let Some(&region) = ir.regions(op).first() else {
@@ -312,21 +312,26 @@ impl Walker<'_> {
         self.enter_region(region, Some(id), unconditional);
     }
 
-    fn touch(&mut self, op: Op) {
-        let location_of = &self.location_of;
-        let known = |value: Value| location_of[value.index()] != u32::MAX;
-        for (operand, effect, dynamic) in effects(self.ir, op, known) {
-            let value = self.ir.operand(operand).value;
-            self.walked.touches.push(Touch {
+    fn touch(&mut self, op: Op, known: Known) {
+        let (ir, walked) = (self.ir, &mut self.walked);
+        let from = walked.touches.len();
+        for (operand, data) in ir.operand_ids(op).zip(ir.operands(op)) {
+            let location = self.location_of[data.value.index()];
+            if location == u32::MAX {
+                continue;
+            }
+            let (effect, dynamic) = effect_in(ir, op, known, usize::from(data.role));
+            walked.touches.push(Touch {
                 op,
                 operand,
-                location: self.location_of[value.index()],
+                location,
                 effect,
                 dynamic,
-                order: self.walked.orders,
+                order: walked.orders,
                 segment: self.segment,
             });
         }
+        reads_first(&mut walked.touches[from..], |touch| touch.effect);
         self.touch_registers(op);
     }
 
@@ -384,53 +389,69 @@ pub(in crate::analysis) fn effects(
     op: Op,
     is_location: impl Fn(Value) -> bool,
 ) -> SmallVec<[(Operand, Effect, bool); 4]> {
-    let code = OpCode::of(ir, op);
-    let def = code.map(OpCode::def);
+    let known = OpCode::of(ir, op).map(|code| (code, code.def()));
     let mut found: SmallVec<[(Operand, Effect, bool); 4]> = SmallVec::new();
     for (operand, data) in ir.operand_ids(op).zip(ir.operands(op)) {
-        if !is_location(data.value) {
-            continue;
+        if is_location(data.value) {
+            let (effect, dynamic) = effect_in(ir, op, known, usize::from(data.role));
+            found.push((operand, effect, dynamic));
         }
-        let role = usize::from(data.role);
-        let (effect, dynamic) = match (code, def) {
-            (Some(code), Some(def)) if role < def.operands.len() => (
-                effect(ir, op, def, role),
-                is_dynamic(ir, op, code, def, role),
-            ),
-            // Ops of other dialects may do anything.
-            _ => (Effect::UPDATE, true),
-        };
-        let effect = match effect {
-            Effect::READ if dynamic => Effect {
-                reads: Reads::Unchecked,
-                ..effect
-            },
-            Effect {
-                reads,
-                writes: Writes::Must,
-            } if dynamic || def.is_some_and(|def| skips(ir, op, def)) => Effect {
-                reads,
-                writes: Writes::May,
-            },
-            known => known,
-        };
-        found.push((operand, effect, dynamic));
     }
-    // An instruction reads before it writes; most name what they write first.
-    if let [first, rest @ ..] = found.as_slice()
-        && first.1.is_write()
-        && !rest.iter().any(|touch| touch.1.is_write())
-    {
-        found.rotate_left(1);
-    } else if !found.is_sorted_by_key(|touch| touch.1.is_write()) {
-        found.sort_by_key(|touch| touch.1.is_write());
-    }
+    reads_first(&mut found, |touch| touch.1);
     found
+}
+
+/// An instruction reads before it writes; most name what they write first.
+fn reads_first<T>(touches: &mut [T], effect: impl Fn(&T) -> Effect) {
+    if let [first, rest @ ..] = &*touches
+        && effect(first).is_write()
+        && !rest.iter().any(|touch| effect(touch).is_write())
+    {
+        touches.rotate_left(1);
+    } else if !touches.is_sorted_by_key(|touch| effect(touch).is_write()) {
+        touches.sort_by_key(|touch| effect(touch).is_write());
+    }
+}
+
+/// An op of the table.
+type Known = Option<(OpCode, &'static OpDef)>;
+
+/// What an instruction does to the location one of its operands names, and whether data decides where.
+pub(crate) fn effect_of(ir: &Ir, op: Op, code: OpCode, role: usize) -> (Effect, bool) {
+    effect_in(ir, op, Some((code, code.def())), role)
+}
+
+#[inline]
+fn effect_in(ir: &Ir, op: Op, known: Known, role: usize) -> (Effect, bool) {
+    let Some((code, def)) = known.filter(|(_, def)| role < def.operands.len()) else {
+        // Ops of other dialects may do anything.
+        return (Effect::UPDATE, true);
+    };
+    let effect = effect(ir, op, def, role);
+    if !def.has(Trait::Dynamic) {
+        return (effect, false);
+    }
+    let dynamic = is_dynamic(ir, op, code, def, role);
+    let effect = match effect {
+        Effect::READ if dynamic => Effect {
+            reads: Reads::Unchecked,
+            ..effect
+        },
+        Effect {
+            reads,
+            writes: Writes::Must,
+        } if dynamic || skips(ir, op, def) => Effect {
+            reads,
+            writes: Writes::May,
+        },
+        known => known,
+    };
+    (effect, dynamic)
 }
 
 /// Whether data decides which elements are moved at all: those whose index lies outside are left out,
 /// and leave what was there before.
-pub(crate) fn skips(ir: &Ir, op: Op, def: &OpDef) -> bool {
+fn skips(ir: &Ir, op: Op, def: &OpDef) -> bool {
     let is_skip = |attr| ir.ctx.attr_str(attr) == Some("skip");
     def.has(Trait::Dynamic) && ir.attr(op, "oob").is_some_and(is_skip)
 }
@@ -453,9 +474,6 @@ fn effect(ir: &Ir, op: Op, def: &OpDef, role: usize) -> Effect {
 
 /// Whether data decides where in its location an operand is.
 fn is_dynamic(ir: &Ir, op: Op, code: OpCode, def: &OpDef, role: usize) -> bool {
-    if !def.has(Trait::Dynamic) {
-        return false;
-    }
     let present = |name: &str| {
         def.role(name).is_some_and(|role| {
             ir.operands(op)

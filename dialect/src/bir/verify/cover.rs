@@ -8,20 +8,20 @@ use std::collections::BTreeMap;
 use smallvec::{SmallVec, smallvec};
 
 /// Runs, `start..end`, ascending and apart.
-pub(super) type Runs = SmallVec<[(i64, i64); 2]>;
+pub(crate) type Runs = SmallVec<[(i64, i64); 2]>;
 
 /// A set of bytes: some rows × some columns.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Rect {
-    pub(super) rows: Runs,
-    pub(super) cols: Runs,
+pub(crate) struct Rect {
+    pub(crate) rows: Runs,
+    pub(crate) cols: Runs,
 }
 
 /// Runs beyond which an access counts as too fine to follow.
 const RUN_LIMIT: u64 = 1 << 16;
 
 /// The runs of `unit` positions at `start + Σ i·step`; `None` where there are too many.
-pub(super) fn runs(
+pub(crate) fn runs(
     start: i64,
     unit: i64,
     dims: impl IntoIterator<Item = (i64, u64)>,
@@ -136,7 +136,7 @@ fn gap(runs: &Runs, (start, end): (i64, i64)) -> Option<(i64, i64)> {
 
 /// Bytes of rows × width that are defined.
 #[derive(Clone, Debug)]
-pub(super) struct Cover {
+pub(crate) struct Cover {
     rows: i64,
     /// Bytes that are not defined yet.
     missing: i64,
@@ -147,13 +147,13 @@ pub(super) struct Cover {
 
 /// Bytes that are not defined, as one rectangle: `start..end` each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Gap {
-    pub(super) rows: (i64, i64),
-    pub(super) cols: (i64, i64),
+pub(crate) struct Gap {
+    pub(crate) rows: (i64, i64),
+    pub(crate) cols: (i64, i64),
 }
 
 impl Cover {
-    pub(super) fn new(rows: i64, width: i64) -> Cover {
+    pub(crate) fn new(rows: i64, width: i64) -> Cover {
         Cover {
             rows,
             missing: rows.saturating_mul(width),
@@ -162,7 +162,7 @@ impl Cover {
     }
 
     /// Whether every byte is defined.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.missing == 0
     }
 
@@ -177,7 +177,7 @@ impl Cover {
     }
 
     /// Defines a set of bytes.
-    pub(super) fn add(&mut self, rect: &Rect) {
+    pub(crate) fn add(&mut self, rect: &Rect) {
         if self.bands.is_empty() {
             self.bands.insert(0, Runs::new());
         }
@@ -201,6 +201,17 @@ impl Cover {
         }
     }
 
+    /// Defines what another one of the same rows and width defines.
+    pub(crate) fn add_all(&mut self, other: &Cover) {
+        let ends = other.bands.keys().skip(1).copied().chain([other.rows]);
+        for ((&row, runs), end) in other.bands.iter().zip(ends) {
+            self.add(&Rect {
+                rows: smallvec![(row, end)],
+                cols: runs.clone(),
+            });
+        }
+    }
+
     /// Joins neighbours that became equal, so that writing row after row stays short.
     fn join(&mut self, first: i64, end: i64) {
         let before = self.bands.range(..first).next_back().map(|(&row, _)| row);
@@ -220,7 +231,7 @@ impl Cover {
     }
 
     /// The first undefined bytes of a set, neighbouring rows with the same gap together.
-    pub(super) fn gap(&self, rect: &Rect) -> Option<Gap> {
+    pub(crate) fn gap(&self, rect: &Rect) -> Option<Gap> {
         if self.bands.is_empty() {
             let (&rows, &cols) = (rect.rows.first()?, rect.cols.first()?);
             return Some(Gap { rows, cols });
@@ -300,6 +311,10 @@ mod tests {
                     }
                 }
                 assert_eq!(cover.is_full(), bits.iter().all(|&bit| bit));
+                let mut copy = Cover::new(rows, width);
+                copy.add_all(&cover);
+                assert_eq!(copy.missing, cover.missing);
+                assert_eq!(copy.gap(&rect).is_none(), cover.gap(&rect).is_none());
             }
         }
     }

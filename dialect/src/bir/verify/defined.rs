@@ -21,11 +21,11 @@ use super::super::view::OpView;
 use super::cover::{Gap, Rect, Runs, runs};
 use super::dominance::flow_order;
 use super::groups;
-use super::lifetimes::{Effect, Lifetimes};
+use super::lifetimes::Placed;
 use super::locations::{Location, Slots};
 use super::uses::{OpUses, Use};
 use super::words::{symbol_text, value_text};
-use crate::analysis::index::{self, Frames, FunctionIndex, skips};
+use crate::analysis::index::{self, Frames, FunctionIndex, effect_of};
 use crate::ir::{Annot, Ir, Op, OperandData, Value, Visit};
 use crate::text::diag::{Diagnostic, Diagnostics, Part, Place};
 
@@ -40,7 +40,7 @@ pub(super) struct Definedness<'a> {
     open: HashSet<Op, Fixed>,
     /// Writes to repeat for all iterations when a loop ends.
     pending: HashMap<Op, Vec<(Op, usize)>, Fixed>,
-    pub(super) lifetimes: Lifetimes,
+    pub(super) lifetimes: Placed,
     branches: bool,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn check(
         slots,
         open: HashSet::default(),
         pending: HashMap::default(),
-        lifetimes: Lifetimes::new(branches),
+        lifetimes: Placed::default(),
         branches,
     };
     walk.function(function);
@@ -88,6 +88,7 @@ impl Definedness<'_> {
         if self.branches {
             let found = FunctionIndex::build(ir, function, Frames::Locations);
             self.ask_index(function, &found);
+            self.lifetimes.scatter(ir, &found);
             index = Some(found);
             for location in &mut self.locations {
                 location.cover = None;
@@ -211,11 +212,12 @@ impl Definedness<'_> {
                         walk.skip_regions(op);
                     }
                     self.open.insert(op);
-                    self.lifetimes.enter(trips.is_some_and(|trips| trips > 0));
+                    let runs = trips.is_some_and(|trips| trips > 0);
+                    self.lifetimes.live.enter(op, runs);
                 }
                 Visit::Leave(op) => {
                     self.open.remove(&op);
-                    self.lifetimes.leave();
+                    self.lifetimes.live.leave();
                     for (write, position) in self.pending.remove(&op).unwrap_or_default() {
                         self.define(write, position, Some(op));
                     }
@@ -233,14 +235,16 @@ impl Definedness<'_> {
         if uses.roles.is_empty() {
             return;
         }
-        self.lifetimes.step();
+        self.lifetimes.live.step();
         let operands = ir.operands(op);
         for (position, operand) in operands.iter().enumerate() {
             let Some(entry) = uses.roles.get(usize::from(operand.role)) else {
                 continue;
             };
             if !entry.writes {
-                self.lifetimes.touch(operand.value, Effect::Read);
+                self.lifetimes.touch(ir, op, operand, || {
+                    effect_of(ir, op, code, usize::from(operand.role))
+                });
             }
             if let Some(slot) = self.slots.get(operand.value)
                 && self.may_be_undefined(slot)
@@ -259,14 +263,9 @@ impl Definedness<'_> {
             let Some(slot) = self.slots.get(operand.value) else {
                 continue;
             };
-            let overwrites = operand.annot == Annot::UNIT
-                && entry.replaces(ir, op)
-                && !skips(ir, op, code.def());
-            let effect = match overwrites {
-                true => Effect::Overwrite,
-                false => Effect::Write,
-            };
-            self.lifetimes.touch(operand.value, effect);
+            self.lifetimes.touch(ir, op, operand, || {
+                effect_of(ir, op, code, usize::from(operand.role))
+            });
             let location = &mut self.locations[slot];
             location.is_written = true;
             if location.is_grouped {

@@ -24,7 +24,7 @@
 mod attributes;
 mod bounds;
 pub mod checks;
-mod cover;
+pub(crate) mod cover;
 mod defined;
 mod deps;
 mod dominance;

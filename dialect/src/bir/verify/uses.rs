@@ -25,8 +25,6 @@ enum Reads {
 pub(super) struct Use {
     pub(super) writes: bool,
     reads: Reads,
-    /// A result that replaces what was there, wherever nothing else decides where it goes.
-    replaces: bool,
     /// Roles whose presence says that a register or an index tile decides where this one is written, as bits.
     moved_by: u64,
     /// Roles whose presence says that data decides which part of this one is read, as bits.
@@ -99,7 +97,6 @@ impl Use {
         Use {
             writes: entry.writes(),
             reads,
-            replaces: entry.kind == Kind::Out,
             moved_by: roles(moved_by),
             picked_by: roles(picked_by),
         }
@@ -113,11 +110,6 @@ impl Use {
             Reads::Always => true,
             Reads::IfAccumulating => accumulates_always(ir, op),
         }
-    }
-
-    /// Whether a write of the whole location leaves nothing of what was there.
-    pub(super) fn replaces(&self, ir: &Ir, op: Op) -> bool {
-        self.replaces && !self.is_read(ir, op) && !self.is_moved(ir, op)
     }
 
     /// Whether a register or an index tile decides where an instruction writes the role.
