@@ -25,6 +25,7 @@ mod hidden;
 mod lower;
 mod machine;
 mod memory;
+mod nan;
 pub mod npy;
 mod ops;
 mod product;

@@ -53,6 +53,8 @@ pub struct Options {
     pub lanes: Lanes,
     /// How `quantize_mx` scales.
     pub mx_scale: MxScale,
+    /// Gives every NaN an instruction computes other bits than the canonical ones, as this number says.
+    pub nan_salt: Option<u32>,
 }
 
 impl Default for Options {
@@ -63,6 +65,7 @@ impl Default for Options {
             uninit: Uninit::Error,
             lanes: Lanes::best(),
             mx_scale: MxScale::Isa,
+            nan_salt: None,
         }
     }
 }
@@ -157,7 +160,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn of_entries(ir: &'a Ir, entries: &[(u32, Op)], options: Options) -> Run<Simulation<'a>> {
-        let (programs, regions) = lower(ir, entries, options.max_bytes)?;
+        let (programs, regions) = lower(ir, entries, options)?;
         Ok(Simulation {
             ir,
             programs,

@@ -16,7 +16,9 @@ use hashbrown::HashMap;
 use crate::cores::Meeting;
 use crate::fault::{Fault, FaultKind, Run, malformed};
 use crate::machine::Machine;
+use crate::nan::{Salted, computes};
 use crate::ops::{Semantics, semantics};
+use crate::run::Options;
 
 pub(crate) use locations::{Arena, Kind as LocationKind, Location};
 pub(crate) use site::{Scalar, Site, is_arithmetic};
@@ -207,7 +209,7 @@ pub(crate) type Regions = Vec<(usize, bool)>;
 pub(crate) fn lower(
     ir: &Ir,
     entries: &[(u32, Op)],
-    max_bytes: u64,
+    options: Options,
 ) -> Run<(Vec<Program>, Regions)> {
     let cores: Vec<u32> = entries.iter().map(|&(core, _)| core).collect();
     let mut arena = Arena::default();
@@ -223,18 +225,18 @@ pub(crate) fn lower(
             core,
             cores: &cores,
         };
-        lowering.place_locations(func, max_bytes, &mut arena)?;
+        lowering.place_locations(func, options.max_bytes, &mut arena)?;
         lowerings.push(lowering);
     }
     let mut programs = Vec::with_capacity(entries.len());
     for (mut lowering, &(_, func)) in lowerings.into_iter().zip(entries) {
         lowering.place_remote(&arena)?;
-        programs.push(lower_function(lowering, func)?);
+        programs.push(lower_function(lowering, func, options.nan_salt)?);
     }
     Ok((programs, arena.regions))
 }
 
-fn lower_function(mut lowering: Lowering<'_>, func: Op) -> Run<Program> {
+fn lower_function(mut lowering: Lowering<'_>, func: Op, salt: Option<u32>) -> Run<Program> {
     let ir = lowering.ir;
     let mut program = Program {
         insts: Vec::new(),
@@ -274,9 +276,33 @@ fn lower_function(mut lowering: Lowering<'_>, func: Op) -> Run<Program> {
             _ => {}
         }
     }
+    if let Some(salt) = salt {
+        salt_results(&lowering, &mut program, salt)?;
+    }
     program.registers = lowering.registers as usize;
     program.locations = lowering.locations;
     Ok(program)
+}
+
+/// Lets instructions that compute floats make other NaNs.
+fn salt_results(lowering: &Lowering<'_>, program: &mut Program, salt: u32) -> Run<()> {
+    for (at, inst) in program.insts.iter_mut().enumerate() {
+        if !computes(program.codes[at]) || !matches!(inst, Inst::Run(_)) {
+            continue;
+        }
+        let results = Site::new(lowering, program.ops[at]).float_results()?;
+        if results.is_empty() {
+            continue;
+        }
+        if let Inst::Run(task) = std::mem::replace(inst, Inst::Nothing) {
+            *inst = Inst::Run(Box::new(Salted {
+                task,
+                results,
+                salt,
+            }));
+        }
+    }
+    Ok(())
 }
 
 fn emit(program: &mut Program, inst: Inst, op: Op, code: OpCode) -> usize {

@@ -101,6 +101,28 @@ impl<'a> Site<'a> {
             .collect()
     }
 
+    /// The tiles of floats it writes.
+    pub(crate) fn float_results(&self) -> Run<Vec<Tile>> {
+        let Some(def) = self.view.def() else {
+            return Ok(Vec::new());
+        };
+        let mut results = Vec::new();
+        for operand in self.ir.operand_ids(self.op) {
+            let role = usize::from(self.ir.operand(operand).role);
+            let Some(role) = def.operands.get(role).filter(|role| role.writes()) else {
+                continue;
+            };
+            if self.view.access(operand).is_none() {
+                continue;
+            }
+            let tile = self.resolve(role.name, operand)?;
+            if tile.dtype.is_float() && is_arithmetic(tile.dtype) {
+                results.push(tile);
+            }
+        }
+        Ok(results)
+    }
+
     /// The number or tile in a role, if anything stands there.
     pub(crate) fn scalar(&self, role: &str) -> Run<Option<Scalar>> {
         match self.view.role(role) {

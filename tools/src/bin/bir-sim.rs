@@ -242,6 +242,7 @@ fn run(args: &Args) -> Result<bool, String> {
             MxScaleArg::Isa => MxScale::Isa,
             MxScaleArg::Ocp => MxScale::Ocp,
         },
+        nan_salt: None,
     };
     let simulation = match Simulation::new(&ir, options) {
         Ok(simulation) => simulation,
