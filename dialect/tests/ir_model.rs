@@ -307,7 +307,15 @@ impl Model {
                 let Some(op) = self.pick_op(*op) else { return };
                 let operands = self.pick_operands(operands);
                 let new = self.new_operands(&operands);
-                self.ir.set_operands(self.ops[op].op, &new);
+                let row = self.ops[op].op;
+                // Two ways to one end: the list is replaced, or the operation is made another one.
+                match operands.len() % 2 {
+                    0 => self.ir.set_operands(row, &new),
+                    _ => {
+                        let (name, dict) = (self.ir.name(row), self.ir.dict(row));
+                        self.ir.recast(row, name, &new, dict);
+                    }
+                }
                 self.ops[op].operands = operands;
             }
             Edit::ReplaceUses(from, to) => {

@@ -8,7 +8,7 @@
 use bir_dialect::bir::attrs::number;
 use bir_dialect::bir::num::{DType, parse};
 use bir_dialect::bir::ops::{AttrType, Kind, OPS, OpCode};
-use bir_dialect::ir::{Attr, AttrView, Context, Ir, Op, Str};
+use bir_dialect::ir::{Attr, AttrView, Context, Dict, Ir, Op, Str};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
@@ -18,9 +18,6 @@ type Fixed = foldhash::fast::FixedState;
 
 /// A form: number of the rule, and of the form in it.
 pub(crate) type FormId = (u32, u32);
-
-/// The forms that may match at an instruction.
-pub(crate) type Candidates = SmallVec<[FormId; 8]>;
 
 /// What a form asks of one attribute of its anchor.
 enum Asked {
@@ -51,6 +48,10 @@ pub(crate) struct Automaton {
     trees: Vec<Option<Tree>>,
     /// Per rule: its benefit, best first.
     rank: Vec<u32>,
+    /// Candidates by op and dictionary, which decide them.
+    known: HashMap<(OpCode, Dict), std::ops::Range<usize>, Fixed>,
+    /// The lists of `known`.
+    lists: Vec<FormId>,
 }
 
 impl Automaton {
@@ -77,7 +78,12 @@ impl Automaton {
                 trees[*code as usize] = Some(Tree::new(ctx, *code, &forms));
             }
         }
-        Automaton { trees, rank }
+        Automaton {
+            trees,
+            rank,
+            known: HashMap::default(),
+            lists: Vec::new(),
+        }
     }
 
     /// Whether any form starts at such an instruction.
@@ -86,17 +92,21 @@ impl Automaton {
     }
 
     /// The forms that may match at an instruction, best first.
-    pub(crate) fn candidates(&self, ir: &Ir, op: Op) -> Candidates {
-        let mut out = Candidates::new();
-        let Some(tree) = OpCode::of(ir, op).and_then(|code| self.trees[code as usize].as_ref())
-        else {
-            return out;
+    pub(crate) fn candidates(&mut self, ir: &Ir, op: Op) -> &[FormId] {
+        let Some(code) = OpCode::of(ir, op) else {
+            return &[];
         };
-        tree.walk(ir, op, &mut out);
-        if out.len() > 1 {
-            out.sort_unstable_by_key(|&(rule, form)| (self.rank[rule as usize], form));
-        }
-        out
+        let Some(tree) = self.trees[code as usize].as_ref() else {
+            return &[];
+        };
+        let (lists, rank) = (&mut self.lists, &self.rank);
+        let range = self.known.entry((code, ir.dict(op))).or_insert_with(|| {
+            let start = lists.len();
+            tree.walk(ir, op, lists);
+            lists[start..].sort_unstable_by_key(|&(rule, form)| (rank[rule as usize], form));
+            start..lists.len()
+        });
+        &self.lists[range.clone()]
     }
 }
 
@@ -163,7 +173,7 @@ impl Tree {
         next
     }
 
-    fn walk(&self, ir: &Ir, op: Op, out: &mut Candidates) {
+    fn walk(&self, ir: &Ir, op: Op, out: &mut Vec<FormId>) {
         let dict = ir.dict(op);
         let mut at: SmallVec<[u32; 8]> = SmallVec::from_slice(&[0]);
         for &name in &self.levels {

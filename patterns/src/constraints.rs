@@ -43,6 +43,16 @@ impl Param {
     }
 }
 
+/// What an answer depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Looks {
+    /// The instructions of the match: their ops, dictionaries, accesses, the types of their operands and
+    /// which of these are one location; the target.
+    Instruction,
+    /// More: memory, other instructions, where locations come from.
+    Program,
+}
+
 /// A named constraint.
 pub struct Constraint {
     /// Its name.
@@ -51,6 +61,8 @@ pub struct Constraint {
     pub params: &'static [Param],
     /// When it holds.
     pub doc: &'static str,
+    /// What its answer depends on.
+    pub looks: Looks,
     /// Asks it.
     pub(crate) holds: fn(&mut Site<'_>, &[Arg]) -> Option<bool>,
 }
@@ -71,36 +83,42 @@ pub static CONSTRAINTS: &[Constraint] = &[
         params: &[Param::Tile],
         doc: "nobody goes on with what the accumulator of the operand's engine holds there: behind the \
               instruction it is started anew first, or not used",
+        looks: Looks::Program,
         holds: accumulator_free,
     },
     Constraint {
         name: "all_free_axes",
         params: &[Param::Attr, Param::Tile],
         doc: "the list names every dimension of the operand's access but the partition",
+        looks: Looks::Instruction,
         holds: all_free_axes,
     },
     Constraint {
         name: "at_most",
         params: &[Param::Tile, Param::Number],
         doc: "the operand has at most so many elements per partition",
+        looks: Looks::Instruction,
         holds: at_most,
     },
     Constraint {
         name: "covers",
         params: &[Param::Tile, Param::Tile],
         doc: "the first operand accesses every byte the second does, of one location",
+        looks: Looks::Instruction,
         holds: covers,
     },
     Constraint {
         name: "disjoint",
         params: &[Param::Tile, Param::Tile],
         doc: "the operands are of different locations, or of one and share no byte of it",
+        looks: Looks::Program,
         holds: disjoint,
     },
     Constraint {
         name: "engine",
         params: &[Param::Tile, Param::Word(ENGINES)],
         doc: "the instruction that writes the operand, or else the first that reads it, runs on that engine",
+        looks: Looks::Instruction,
         holds: engine,
     },
     Constraint {
@@ -108,66 +126,77 @@ pub static CONSTRAINTS: &[Constraint] = &[
         params: &[Param::Tile],
         doc: "integers computed exactly: of at most 16 bits, or of 32 bits in a `tensor_tensor` on \
               `pool` all of whose operands are 32-bit integers",
+        looks: Looks::Instruction,
         holds: exact_int,
     },
     Constraint {
         name: "full",
         params: &[Param::Tile],
         doc: "the operand is the whole of its location, in order",
+        looks: Looks::Instruction,
         holds: full,
     },
     Constraint {
         name: "identity_matrix",
         params: &[Param::Tile],
         doc: "the operand is known to be a whole square matrix with 1 on the diagonal and +0 elsewhere",
+        looks: Looks::Program,
         holds: identity_matrix,
     },
     Constraint {
         name: "internal",
         params: &[Param::Tile],
         doc: "nobody outside the function sees the location",
+        looks: Looks::Program,
         holds: internal,
     },
     Constraint {
         name: "representable",
         params: &[Param::Attr, Param::Tile],
         doc: "the number is one of the operand's dtype, exactly",
+        looks: Looks::Instruction,
         holds: representable,
     },
     Constraint {
         name: "same_access",
         params: &[Param::Tile],
         doc: "all instructions that have the operand access the same elements in the same order",
+        looks: Looks::Instruction,
         holds: same_access,
     },
     Constraint {
         name: "same_dtype",
         params: &[Param::Tile, Param::Tile],
         doc: "both operands have one dtype",
+        looks: Looks::Instruction,
         holds: same_dtype,
     },
     Constraint {
         name: "sole_reader",
         params: &[Param::Tile],
         doc: "nobody but the instructions of the match reads what was written, and nobody outside sees it",
+        looks: Looks::Program,
         holds: sole_reader,
     },
     Constraint {
         name: "space",
         params: &[Param::Tile, Param::Word(SPACES)],
         doc: "the location is in that memory",
+        looks: Looks::Instruction,
         holds: space,
     },
     Constraint {
         name: "uniform",
         params: &[Param::Tile, Param::Number],
         doc: "every element read is known to be that number, the sign of a zero included",
+        looks: Looks::Program,
         holds: uniform,
     },
     Constraint {
         name: "zero",
         params: &[Param::Tile],
         doc: "every element read is known to be +0",
+        looks: Looks::Program,
         holds: zero,
     },
 ];

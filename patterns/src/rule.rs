@@ -8,7 +8,7 @@
 use bir_dialect::bir::ops::{AttrDef, OpCode};
 use bir_dialect::bir::space::DTypeSet;
 
-use crate::constraints::Constraint;
+use crate::constraints::{Constraint, Looks};
 use crate::natives::Native;
 use crate::text::ast::Span;
 
@@ -388,7 +388,34 @@ pub enum Step {
     },
 }
 
+impl Cond {
+    /// Whether the answer follows from the instructions of the match alone.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Cond::All(list) | Cond::Any(list) => list.iter().all(Cond::is_local),
+            Cond::Not(one) => one.is_local(),
+            Cond::Compare(..) | Cond::Allowed(_) | Cond::DType(..) => true,
+            Cond::Call(constraint, ..) => constraint.looks == Looks::Instruction,
+        }
+    }
+}
+
 impl Form {
+    /// Whether what happens at an instruction follows from how it looks: it is about one instruction, whose
+    /// place another one takes that the op table alone judges.
+    pub fn is_local(&self) -> bool {
+        let [stmt] = &self.stmts[..] else {
+            return false;
+        };
+        let [Action::Make(made)] = &self.actions[..] else {
+            return false;
+        };
+        !stmt.keep
+            && self.plan.is_empty()
+            && made.code.def().check.is_none()
+            && self.conds.iter().all(Cond::is_local)
+    }
+
     /// Where a variable stands in what is looked for: instruction and role.
     pub fn places(&self, var: VarId) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.stmts.iter().enumerate().flat_map(move |(at, stmt)| {

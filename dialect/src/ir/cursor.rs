@@ -327,6 +327,33 @@ impl Ir {
         self.erase(op)
     }
 
+    /// Makes another operation of one, where it stands: name, operands and dictionary change, all else is
+    /// kept – place, results, regions, location, comments, columns.
+    ///
+    /// Nothing is allocated, and an operand whose value stays keeps its place among the uses, where there
+    /// are not more operands than before.
+    pub fn recast(&mut self, op: Op, name: OpName, operands: &[NewOperand], dict: Dict) {
+        let slots = self.operand_ids(op);
+        if slots.len() < operands.len() {
+            self.set_operands(op, operands);
+        } else {
+            let mut slots = slots;
+            for (slot, new) in slots.by_ref().take(operands.len()).zip(operands) {
+                if self.operands[slot.index()].value != new.value {
+                    self.set_operand(slot, new.value);
+                }
+                let data = &mut self.operands[slot.index()];
+                (data.role, data.annot) = (new.role, new.annot);
+            }
+            for slot in slots {
+                self.unlink_use(slot);
+            }
+            self.ops[op.index()].operand_count = operands.len() as u16;
+        }
+        let data = &mut self.ops[op.index()];
+        (data.name, data.dict) = (name, dict);
+    }
+
     /// A detached copy of an operation without regions: same name, attributes, columns and
     /// location; operands mapped through `map`.
     pub fn clone_op(&mut self, op: Op, mut map: impl FnMut(Value) -> Value) -> Op {

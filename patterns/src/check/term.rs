@@ -66,10 +66,15 @@ pub(super) fn patterns(rule: &TermRule) -> Result<Vec<Pattern>, Box<Diagnostic>>
 fn alu(name: &Name, count: usize) -> Result<&'static AluOp, Box<Diagnostic>> {
     let Some(op) = AluOp::of(&name.text).filter(|op| op.arity != Arity::Reduction) else {
         let message = format!("unknown operation `{}`", name.text);
-        let known = ALU.iter().map(|op| op.name);
+        let known = ALU.iter().filter(|op| op.arity != Arity::Reduction);
+        let names: Vec<&str> = known.map(|op| op.name).collect();
+        // `mul` is no typing error, and means `multiply`.
+        let longer = names.iter().find(|known| known.starts_with(&name.text));
+        let help = did_you_mean(&name.text, names.iter().copied())
+            .or_else(|| longer.map(|known| format!("did you mean `{known}`?")))
+            .unwrap_or_else(|| format!("operations are `{}`", names.join("`, `")));
         return Err(Box::new(
-            Diagnostic::error(At::Span(name.span.clone()), message)
-                .maybe_help(did_you_mean(&name.text, known)),
+            Diagnostic::error(At::Span(name.span.clone()), message).help(help),
         ));
     };
     let wanted = if op.arity == Arity::Unary { 1 } else { 2 };

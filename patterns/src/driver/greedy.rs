@@ -1,4 +1,8 @@
 //! To the fixpoint.
+//!
+//! Every instruction a form may start at is visited in program order, then what rewrites made and, where
+//! forms look around, their neighbours, in the order they came up. An instruction that looks like
+//! one before is not asked about again; see `recall`.
 
 use std::collections::VecDeque;
 
@@ -6,12 +10,10 @@ use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Ir, Op};
 use bir_dialect::text::diag::{Diagnostic, Part, Place};
-use hashbrown::HashMap;
 
+use super::recall::{Recall, Said};
 use super::{Work, describe};
-use crate::automaton::Automaton;
-
-type Fixed = foldhash::fast::FixedState;
+use crate::automaton::{Automaton, FormId};
 
 /// What an instruction was made by: the rule, and the link before.
 struct Link {
@@ -20,81 +22,174 @@ struct Link {
     length: u32,
 }
 
+/// Who made what of what.
+#[derive(Default)]
+struct Links {
+    all: Vec<Link>,
+    /// By row of the instruction, the link that made it, counted from 1.
+    of: Vec<u32>,
+}
+
+impl Links {
+    /// Notes that a rule made something of these instructions; the link, and how long its chain is.
+    fn add(&mut self, rule: u32, gone: impl IntoIterator<Item = Op>) -> (u32, u32) {
+        let before = gone
+            .into_iter()
+            .filter_map(|op| self.of.get(op.index())?.checked_sub(1))
+            .max_by_key(|&link| self.all[link as usize].length);
+        let length = before.map_or(1, |link| self.all[link as usize].length + 1);
+        self.all.push(Link {
+            rule,
+            before,
+            length,
+        });
+        (self.all.len() as u32 - 1, length)
+    }
+
+    /// The rule that made an instruction.
+    fn maker(&self, op: Op) -> Option<u32> {
+        let link = self.of.get(op.index())?.checked_sub(1)?;
+        Some(self.all[link as usize].rule)
+    }
+
+    fn made(&mut self, link: u32, op: Op) {
+        if self.of.len() <= op.index() {
+            self.of.resize(op.index() + 1, 0);
+        }
+        self.of[op.index()] = link + 1;
+    }
+}
+
+/// Instructions to visit.
+struct Queue {
+    /// In program order.
+    first: Vec<Op>,
+    at: usize,
+    /// Then these.
+    then: VecDeque<Op>,
+    /// By row: whether it was made into another before its turn came, which comes with `then`.
+    later: Vec<bool>,
+}
+
+impl Queue {
+    fn next(&mut self) -> Option<Op> {
+        while let Some(&op) = self.first.get(self.at) {
+            self.at += 1;
+            if self.later.get(op.index()) != Some(&true) {
+                return Some(op);
+            }
+        }
+        self.then.pop_front()
+    }
+
+    /// Visits what was made.
+    fn made(&mut self, op: Op) {
+        if self.at < self.first.len() {
+            if self.later.len() <= op.index() {
+                self.later.resize(op.index() + 1, false);
+            }
+            self.later[op.index()] = true;
+        }
+        self.then.push_back(op);
+    }
+}
+
 /// Applies rules until none fits.
 pub(super) fn run(ir: &mut Ir, work: &mut Work<'_>) {
     let missed = work.settings.remarks.missed();
     let on = work.on.clone();
-    let automaton = Automaton::new(&mut ir.ctx, work.set, &|rule| missed || on[rule]);
-    let mut queue: VecDeque<Op> = ir
-        .walk_op(work.flow.func())
-        .filter(|&op| OpCode::of(ir, op).is_some_and(|code| automaton.knows(code)))
-        .collect();
+    let mut automaton = Automaton::new(&mut ir.ctx, work.set, &|rule| missed || on[rule]);
+    let first = ir.walk_op(work.flow.func());
+    let mut queue = Queue {
+        first: first
+            .filter(|&op| OpCode::of(ir, op).is_some_and(|code| automaton.knows(code)))
+            .collect(),
+        at: 0,
+        then: VecDeque::new(),
+        later: Vec::new(),
+    };
+    let forms = || work.set.rules.iter().flat_map(|rule| &rule.forms);
     // Rules about one instruction alone need not look at others again.
-    let looks_around = work
-        .set
-        .rules
-        .iter()
-        .flat_map(|rule| &rule.forms)
-        .any(|form| !form.plan.is_empty());
-    let mut links: Vec<Link> = Vec::new();
-    let mut link_of: HashMap<Op, u32, Fixed> = HashMap::default();
-    while let Some(op) = queue.pop_front() {
+    let looks_around = forms().any(|form| !form.plan.is_empty());
+    // Remarks and checks are about each instruction, so none is like another.
+    let is_watched = work.settings.remarks != super::Remarks::Off || work.checks.is_some();
+    let mut recall = Recall::default();
+    let mut links = Links::default();
+    while let Some(op) = queue.next() {
         if ir.is_erased(op) {
             continue;
         }
         if missed {
-            every_miss(ir, work, &automaton, op);
+            work.made_by = links.maker(op);
+            every_miss(ir, work, &mut automaton, op);
         }
-        let candidates = automaton.candidates(ir, op);
-        let mut at = 0;
-        while at < candidates.len() {
-            let rule = candidates[at].0;
-            let mut end = at + 1;
-            while candidates.get(end).is_some_and(|next| next.0 == rule) {
-                end += 1;
-            }
-            let forms: smallvec::SmallVec<[u32; 4]> =
-                candidates[at..end].iter().map(|one| one.1).collect();
-            at = end;
-            let done = work.attempt(ir, rule as usize, &forms, op);
-            if work.over() {
-                return;
-            }
-            let Some(done) = done else { continue };
-            let before = done
-                .erased
-                .iter()
-                .chain([&op])
-                .filter_map(|op| link_of.get(op).copied())
-                .max_by_key(|&link| links[link as usize].length);
-            let length = before.map_or(1, |link| links[link as usize].length + 1);
-            links.push(Link {
-                rule,
-                before,
-                length,
-            });
-            let link = links.len() as u32 - 1;
-            if length > work.settings.max_chain {
-                let place = done.made.first().copied().unwrap_or(op);
-                work.report.error = Some(circle(ir, work, &links, link, place));
-                return;
-            }
-            for &made in &done.made {
-                link_of.insert(made, link);
-                queue.push_back(made);
-                if looks_around {
-                    around(ir, work, made, &mut queue);
-                }
-            }
+        let said = match is_watched {
+            true => Said::Ask,
+            false => recall.ask(ir, work, &mut automaton, op),
+        };
+        let (rule, gone, made) = match said {
+            Said::Nothing => continue,
+            Said::Fires(look) => match recall.fire(ir, work, look, op) {
+                Some(rule) => (rule, Vec::new(), None),
+                None => break,
+            },
+            Said::Ask => match ask(ir, work, &mut automaton, op) {
+                Some((rule, done)) => (rule, done.gone, Some(done.made)),
+                None if work.over() => break,
+                None => continue,
+            },
+        };
+        if work.over() {
             break;
         }
+        let (link, length) = links.add(rule, gone.iter().copied().chain([op]));
+        let made = made.as_deref().unwrap_or(std::slice::from_ref(&op));
+        if length > work.settings.max_chain {
+            let place = made.first().copied().unwrap_or(op);
+            work.report.error = Some(circle(ir, work, &links.all, link, place));
+            break;
+        }
+        for &op in made {
+            let starts = OpCode::of(ir, op).is_some_and(|code| automaton.knows(code));
+            // What no form starts at is found, if at all, from its neighbours.
+            if starts || looks_around {
+                links.made(link, op);
+            }
+            if starts {
+                queue.made(op);
+            }
+            if looks_around {
+                around(ir, work, op, &mut queue.then);
+            }
+        }
     }
+    recall.count(work);
+}
+
+/// Tries the rules that may start at an instruction, best first: which fired, and what it did.
+fn ask(
+    ir: &mut Ir,
+    work: &mut Work<'_>,
+    automaton: &mut Automaton,
+    op: Op,
+) -> Option<(u32, super::Done)> {
+    let candidates = automaton.candidates(ir, op);
+    for forms in candidates.chunk_by(|a, b| a.0 == b.0) {
+        let done = work.attempt(ir, forms, op);
+        if work.over() && done.is_none() {
+            return None;
+        }
+        if let Some(done) = done {
+            return Some((forms[0].0, done));
+        }
+    }
+    None
 }
 
 /// Says why each rule that could start at such an instruction does not, were it asked.
 ///
 /// The automaton leaves out whatever differs in an attribute, which is what a user wants to know.
-fn every_miss(ir: &mut Ir, work: &mut Work<'_>, automaton: &Automaton, op: Op) {
+fn every_miss(ir: &mut Ir, work: &mut Work<'_>, automaton: &mut Automaton, op: Op) {
     let Some(code) = OpCode::of(ir, op) else {
         return;
     };
@@ -103,16 +198,12 @@ fn every_miss(ir: &mut Ir, work: &mut Work<'_>, automaton: &Automaton, op: Op) {
         if candidates.iter().any(|one| one.0 as usize == number) {
             continue;
         }
-        let forms: Vec<u32> = rule
-            .forms
-            .iter()
-            .enumerate()
+        let forms: Vec<FormId> = (0u32..)
+            .zip(&rule.forms)
             .filter(|(_, form)| form.stmts[form.anchor].code == code)
-            .map(|(at, _)| at as u32)
+            .map(|(at, _)| (number as u32, at))
             .collect();
-        if !forms.is_empty() {
-            let _ = work.attempt(ir, number, &forms, op);
-        }
+        let _ = work.attempt(ir, &forms, op);
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod checks;
 mod greedy;
+mod recall;
 mod single_shot;
 
 use std::collections::BTreeMap;
@@ -20,10 +21,11 @@ use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Ir, Op};
 use bir_dialect::text::diag::{Diagnostic, Part, Place};
 
+use crate::automaton::FormId;
 use crate::estate::Estate;
 use crate::flow::Flow;
-use crate::matcher::{Miss, find};
-use crate::rewriter::Rewriter;
+use crate::matcher::{Found, Miss, find};
+use crate::rewriter::{Plan, Rewriter};
 use crate::rule::{Driver, Flags, Rule, RuleSet};
 use checks::Checks;
 
@@ -126,6 +128,7 @@ pub fn apply(
         settings,
         may,
         stopped: false,
+        made_by: None,
         on: set
             .rules
             .iter()
@@ -161,48 +164,100 @@ struct Work<'a> {
     may: &'a mut May<'a>,
     /// Whether nothing more may be rewritten.
     stopped: bool,
+    /// The rule that made the instruction looked at, if one did.
+    made_by: Option<u32>,
     /// Per rule.
     on: Vec<bool>,
     report: Report,
 }
 
-/// What a rewrite made and removed.
+/// What a rewrite made, and what is no more.
 struct Done {
     made: Vec<Op>,
-    erased: Vec<Op>,
+    gone: Vec<Op>,
+}
+
+/// Forms of a rule tried at an instruction without firing.
+struct Tried {
+    rule: u32,
+    forms: u64,
+    /// The form that came furthest says more than one of another shape.
+    miss: Option<(u32, Miss)>,
+}
+
+impl Tried {
+    fn new(rule: u32) -> Tried {
+        Tried {
+            rule,
+            forms: 0,
+            miss: None,
+        }
+    }
+
+    fn add(&mut self, form: u32, miss: Miss) {
+        self.forms += 1;
+        if self
+            .miss
+            .is_none_or(|(_, other)| depth(miss) > depth(other))
+        {
+            self.miss = Some((form, miss));
+        }
+    }
 }
 
 impl Work<'_> {
-    /// Tries the forms of a rule at an instruction.
-    fn attempt(&mut self, ir: &mut Ir, number: usize, forms: &[u32], op: Op) -> Option<Done> {
-        let rule = &self.set.rules[number];
-        let mut first: Option<(u32, Miss)> = None;
-        for &form in forms {
-            self.report.counters[number].tried += 1;
-            match self.one(ir, number, form, op) {
-                Ok(done) => return done,
-                Err(miss) => {
-                    // The form that came furthest says more than one of another shape.
-                    if first.is_none_or(|(_, other)| depth(miss) > depth(other)) {
-                        first = Some((form, miss));
-                    }
+    /// Tries forms of one rule at an instruction.
+    fn attempt(&mut self, ir: &mut Ir, forms: &[FormId], op: Op) -> Option<Done> {
+        let &(number, _) = forms.first()?;
+        let mut tried = Tried::new(number);
+        for &(_, form) in forms {
+            match self.one(ir, number as usize, form, op) {
+                Ok(done) => {
+                    tried.forms += 1;
+                    tried.miss = None;
+                    self.count(&tried, 1);
+                    return done;
                 }
+                Err(miss) => tried.add(form, miss),
             }
         }
-        let (form, miss) = first?;
-        let form = &rule.forms[form as usize];
-        if let Some(veto) = miss.veto(form) {
-            *self.report.counters[number].vetoes.entry(veto).or_default() += 1;
-        }
+        self.count(&tried, 1);
+        let (form, miss) = tried.miss?;
         if self.settings.remarks.missed() {
-            let reason = miss.text(form);
-            self.remark(op, rule, &format!("`{}` did not fire: {reason}", rule.name));
+            let rule = &self.set.rules[number as usize];
+            let reason = miss.text(&rule.forms[form as usize]);
+            // The file shows what stood there before.
+            let on = self.made_by.map_or(String::new(), |maker| {
+                let maker = &self.set.rules[maker as usize].name;
+                format!(" on what `{maker}` made here")
+            });
+            let message = format!("`{}` did not fire{on}: {reason}", rule.name);
+            self.remark(op, rule, &message);
         }
         None
     }
 
-    /// `Ok(None)` where it may not be carried out, or the run ends.
-    fn one(&mut self, ir: &mut Ir, number: usize, form: u32, op: Op) -> Result<Option<Done>, Miss> {
+    /// Counts what was tried so many times.
+    fn count(&mut self, tried: &Tried, times: u64) {
+        let counter = &mut self.report.counters[tried.rule as usize];
+        counter.tried += tried.forms * times;
+        let Some((form, miss)) = tried.miss.filter(|_| times > 0) else {
+            return;
+        };
+        let form = &self.set.rules[tried.rule as usize].forms[form as usize];
+        if let Some(veto) = miss.veto(form) {
+            *counter.vetoes.entry(veto).or_default() += times;
+        }
+    }
+
+    /// What a form would do at an instruction.
+    fn decide(
+        &mut self,
+        ir: &mut Ir,
+        number: usize,
+        form: u32,
+        op: Op,
+    ) -> Result<(Found, Plan), Miss> {
         let rule = &self.set.rules[number];
         let form = &rule.forms[form as usize];
         let found = find(ir, &mut self.flow, form, op, self.settings.allowed)?;
@@ -213,33 +268,53 @@ impl Work<'_> {
         if !self.settings.allowed.allow(rule.contract.needs) {
             return Err(Miss::Flags);
         }
-        let place = found.ops[form.at].unwrap_or(op);
         let mut rewriter = Rewriter::new(ir, &mut self.flow, &mut self.estate);
-        let plan = match rewriter.plan(form, &found) {
+        let plan = rewriter.plan(form, &found);
+        match plan {
+            Err(Miss::Unchanged) => Err(Miss::Unchanged),
+            Err(miss) => {
+                let place = found.ops[form.at].unwrap_or(op);
+                self.check_miss(ir, number, place);
+                Err(miss)
+            }
+            Ok(plan) => Ok((found, plan)),
+        }
+    }
+
+    /// Whether a rewrite may be made; else the run ends.
+    fn may(&mut self, ir: &Ir, number: usize, place: Op) -> bool {
+        let rule = &self.set.rules[number];
+        self.stopped = !(self.may)(&|| format!("{} at {}", rule.name, describe(ir, place)));
+        !self.stopped
+    }
+
+    /// `Ok(None)` where it may not be carried out, or the run ends.
+    fn one(&mut self, ir: &mut Ir, number: usize, form: u32, op: Op) -> Result<Option<Done>, Miss> {
+        let rule = &self.set.rules[number];
+        let (found, plan) = match self.decide(ir, number, form, op) {
+            Ok(decided) => decided,
             Err(Miss::Unchanged) => {
                 self.report.counters[number].matched += 1;
-                self.report.error = Some(unchanged(ir, rule, place));
+                // Of what matches at several instructions, that is the one the search started at.
+                self.report.error = Some(unchanged(ir, rule, op));
                 return Ok(None);
             }
-            Err(miss) => {
-                return match self.check_miss(ir, number, place) {
-                    true => Err(miss),
-                    false => Ok(None),
-                };
-            }
-            Ok(plan) => plan,
+            Err(_) if self.report.error.is_some() => return Ok(None),
+            Err(miss) => return Err(miss),
         };
-        if !(self.may)(&|| format!("{} at {}", rule.name, describe(rewriter.ir, place))) {
-            self.stopped = true;
+        let form = &rule.forms[form as usize];
+        let place = found.ops[form.at].unwrap_or(op);
+        if !self.may(ir, number, place) {
             return Ok(None);
         }
+        let mut rewriter = Rewriter::new(ir, &mut self.flow, &mut self.estate);
         if let Err(miss) = rewriter.carry_out(&plan, form, &found) {
             return match self.check_miss(ir, number, place) {
                 true => Err(miss),
                 false => Ok(None),
             };
         }
-        let (made, erased) = (rewriter.made, rewriter.erased);
+        let (made, gone) = (rewriter.made, rewriter.gone);
         let counter = &mut self.report.counters[number];
         counter.matched += 1;
         counter.applied += 1;
@@ -251,7 +326,7 @@ impl Work<'_> {
             let broken = checks.fired(ir, &mut self.flow, &self.estate, rule, &made);
             self.report.error = broken.or(self.report.error.take());
         }
-        Ok(Some(Done { made, erased }))
+        Ok(Some(Done { made, gone }))
     }
 
     /// Whether a rule that did not fire left things as they were, as far as that is checked.

@@ -2,9 +2,10 @@
 
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::ir::{Ir, Op};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::Work;
+use crate::automaton::FormId;
 
 type Fixed = foldhash::fast::FixedState;
 
@@ -13,17 +14,18 @@ pub(super) fn run(ir: &mut Ir, work: &mut Work<'_>) {
     let mut places = places(ir, work);
     for number in 0..work.set.rules.len() {
         let forms = &work.set.rules[number].forms;
-        let mut at: Vec<(OpCode, Vec<u32>)> = Vec::new();
-        for (form, one) in forms.iter().enumerate() {
+        let mut at: Vec<(OpCode, Vec<FormId>)> = Vec::new();
+        for (form, one) in (0u32..).zip(forms) {
+            let id = (number as u32, form);
             let code = one.stmts[one.anchor].code;
             match at.iter_mut().find(|(other, _)| *other == code) {
-                Some((_, forms)) => forms.push(form as u32),
-                None => at.push((code, vec![form as u32])),
+                Some((_, forms)) => forms.push(id),
+                None => at.push((code, vec![id])),
             }
         }
         let mut changed = false;
         // Program order across ops: a rule may start at several.
-        let mut all: Vec<(Op, &[u32])> = Vec::new();
+        let mut all: Vec<(Op, &[FormId])> = Vec::new();
         for (code, forms) in &at {
             let ops = places.get(code).map_or(&[][..], Vec::as_slice);
             all.extend(ops.iter().map(|&op| (op, &forms[..])));
@@ -32,11 +34,15 @@ pub(super) fn run(ir: &mut Ir, work: &mut Work<'_>) {
             let order = order(ir, work.flow.func());
             all.sort_by_key(|(op, _)| order.get(op).copied());
         }
+        let mut gone: HashSet<Op, Fixed> = HashSet::default();
         for (op, forms) in all {
-            if ir.is_erased(op) {
+            if ir.is_erased(op) || gone.contains(&op) {
                 continue;
             }
-            changed |= work.attempt(ir, number, forms, op).is_some();
+            if let Some(done) = work.attempt(ir, forms, op) {
+                changed = true;
+                gone.extend(done.gone);
+            }
             if work.over() {
                 return;
             }

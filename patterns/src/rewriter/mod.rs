@@ -4,32 +4,29 @@
 //! * everything is made, and found legal, before anything is changed: a match that cannot be
 //!   carried out leaves not a byte different;
 //! * what is known of memory is told of every insertion, change and removal;
-//! * the instruction whose place is taken hands on what it carried: number, dependences, coordinate,
+//! * where one instruction takes the place of another, that one becomes it;
+//! * elsewhere the instruction whose place is taken hands on what it carried: number, dependences, coordinate,
 //!   waits (to the first new instruction), signals (to the last), location, comments, attributes
 //!   with a prefix; the new instructions run on its engine if it waits or signals;
 //! * what goes without an heir in its place hands on its edges and waits as
 //!   `estate` says.
 
+mod draft;
+
 use bir_dialect::analysis::sync::Stream;
-use bir_dialect::bir::access::{Access, Target as TermTarget};
-use bir_dialect::bir::attrs::{number, number_bits};
-use bir_dialect::bir::indices::Numbering;
-use bir_dialect::bir::num::{DType, convert, from_f64, print, same_value, to_f64};
-use bir_dialect::bir::ops::{AttrType, Kind, OpCode};
+use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::{
     COL_DEPS, COL_ID, COL_ORDER, names, op_name, order_terms, target_of,
 };
-use bir_dialect::bir::space::Engine;
-use bir_dialect::bir::types::MemType;
-use bir_dialect::bir::verify::obeys_own_check;
 use bir_dialect::bir::view::OpView;
-use bir_dialect::ir::{Annot, Attr, AttrView, Cursor, Dict, Ir, NewOp, NewOperand, Op, Str, Value};
+use bir_dialect::ir::{Annot, Attr, Cursor, Dict, Ir, NewOp, NewOperand, Op, OpName, Str};
 use smallvec::SmallVec;
 
-use crate::estate::{Estate, is_ordered_between, is_synchronised};
+use crate::estate::{Estate, is_ordered_between};
 use crate::flow::Flow;
-use crate::matcher::{Bound, Found, LiteralTypes, Miss, engine_attr, literal, value};
-use crate::rule::{Action, AttrWhat, Form, Stmt, What};
+use crate::matcher::{Found, Miss};
+use crate::rule::{Action, Form};
+use draft::Draft;
 
 /// Changes a function, and keeps what is known of it right.
 pub struct Rewriter<'a> {
@@ -41,8 +38,17 @@ pub struct Rewriter<'a> {
     estate: &'a mut Estate,
     /// Instructions made or changed.
     pub(crate) made: Vec<Op>,
-    /// Instructions removed.
-    pub(crate) erased: Vec<Op>,
+    /// Instructions that are no more what they were: removed, or made into another.
+    pub(crate) gone: Vec<Op>,
+}
+
+/// What one instruction makes of another: operands are those it had, by position, in a role and with an
+/// access.
+#[derive(Debug)]
+pub(crate) struct Recast {
+    pub(crate) name: OpName,
+    pub(crate) operands: SmallVec<[(u8, u8, Annot); 4]>,
+    pub(crate) dict: Dict,
 }
 
 /// What is to be made, where, and instead of what.
@@ -52,25 +58,19 @@ pub(crate) struct Plan {
     replaced: SmallVec<[Op; 4]>,
 }
 
-/// An instruction to be made.
-struct Draft {
-    code: OpCode,
-    operands: SmallVec<[NewOperand; 8]>,
-    indices: SmallVec<[Value; 4]>,
-    dict: SmallVec<[(Str, Attr); 6]>,
-}
-
-impl Draft {
-    /// Operands in the order they are stored: loop indices last.
-    fn all_operands(&self) -> SmallVec<[NewOperand; 8]> {
-        let mut operands = self.operands.clone();
-        let role = self.code.def().indices_role() as u8;
-        operands.extend(self.indices.iter().map(|&value| NewOperand {
-            value,
-            role,
-            annot: Annot::UNIT,
-        }));
-        operands
+/// Makes an instruction another one where it stands: it keeps number, dependences, coordinate, location and
+/// comments without their being touched.
+pub(crate) fn recast(
+    ir: &mut Ir,
+    flow: &mut Flow,
+    op: Op,
+    name: OpName,
+    operands: &[NewOperand],
+    dict: Dict,
+) {
+    ir.recast(op, name, operands, dict);
+    if let Some(memory) = flow.known() {
+        memory.changed(ir, op);
     }
 }
 
@@ -82,7 +82,7 @@ impl<'a> Rewriter<'a> {
             flow,
             estate,
             made: Vec::new(),
-            erased: Vec::new(),
+            gone: Vec::new(),
         }
     }
 
@@ -109,7 +109,7 @@ impl<'a> Rewriter<'a> {
     pub fn erase(&mut self, op: Op) {
         self.retire(op, &[]);
         self.ir.erase(op);
-        self.erased.push(op);
+        self.gone.push(op);
     }
 
     /// Takes an instruction out of everything but the program itself.
@@ -226,6 +226,19 @@ impl<'a> Rewriter<'a> {
     }
 
     fn put(&mut self, drafts: &[Draft], place: Op, replaced: &[Op]) {
+        if let [draft] = drafts
+            && replaced.contains(&place)
+            && self.is_plain(place)
+        {
+            let dict = self.recast_dict(draft, place);
+            self.recast(place, op_name(draft.code), &draft.all_operands(), dict);
+            for &op in replaced.iter().filter(|&&op| op != place) {
+                self.retire(op, &[place]);
+                self.ir.erase(op);
+                self.gone.push(op);
+            }
+            return;
+        }
         let mut made: SmallVec<[Op; 2]> = SmallVec::new();
         for draft in drafts {
             let operands = draft.all_operands();
@@ -254,8 +267,54 @@ impl<'a> Rewriter<'a> {
                 Some(&first) => self.ir.replace_op(op, first),
                 None => self.ir.erase(op),
             };
-            self.erased.push(op);
+            self.gone.push(op);
         }
+    }
+
+    fn is_plain(&self, op: Op) -> bool {
+        self.ir.results(op).len() == 0 && self.ir.regions(op).is_empty()
+    }
+
+    /// Makes an instruction another one where it stands.
+    fn recast(&mut self, op: Op, name: OpName, operands: &[NewOperand], dict: Dict) {
+        recast(self.ir, self.flow, op, name, operands, dict);
+        self.made.push(op);
+        self.gone.push(op);
+    }
+
+    /// The attributes of what takes a place: its own, waits, signals and what is not the dialect's.
+    fn recast_dict(&mut self, draft: &Draft, place: Op) -> Dict {
+        let mut entries: SmallVec<[(Str, Attr); 8]> = SmallVec::from_slice(&draft.dict);
+        let ctx = &self.ir.ctx;
+        entries.extend(ctx.dict_entries(self.ir.dict(place)).filter(|&(name, _)| {
+            name == names::WAIT || name == names::SIGNAL || ctx.text(name).contains('.')
+        }));
+        self.ir.ctx.dict(&entries)
+    }
+
+    /// What a plan about one instruction alone makes of it, if it makes one of it.
+    pub(crate) fn pattern_of(&mut self, plan: &Plan) -> Option<Recast> {
+        let [draft] = &plan.drafts[..] else {
+            return None;
+        };
+        if plan.replaced[..] != [plan.place] || !draft.indices.is_empty() {
+            return None;
+        }
+        if !self.is_plain(plan.place) {
+            return None;
+        }
+        let old = self.ir.operands(plan.place);
+        let from = |new: &NewOperand| old.iter().position(|old| old.value == new.value);
+        let operands: Option<SmallVec<[(u8, u8, Annot); 4]>> = draft
+            .operands
+            .iter()
+            .map(|new| Some((u8::try_from(from(new)?).ok()?, new.role, new.annot)))
+            .collect();
+        Some(Recast {
+            name: op_name(draft.code),
+            operands: operands?,
+            dict: self.recast_dict(draft, plan.place),
+        })
     }
 
     /// Gives the new instructions what the one had whose place they take.
@@ -319,385 +378,5 @@ impl<'a> Rewriter<'a> {
                     .operands
                     .iter()
                     .map(|operand| (operand.value, operand.role, operand.annot)))
-    }
-
-    fn draft(&mut self, at: usize, stmt: &Stmt, form: &Form, found: &Found) -> Result<Draft, Miss> {
-        let def = stmt.code.def();
-        let mut draft = Draft {
-            code: stmt.code,
-            operands: SmallVec::new(),
-            indices: SmallVec::new(),
-            dict: SmallVec::new(),
-        };
-        let mut types = LiteralTypes::default();
-        for attr in &stmt.attrs {
-            let value = match &attr.what {
-                AttrWhat::Bind(var) => match found.vars[*var] {
-                    Bound::Attr(attr) => attr,
-                    _ => continue,
-                },
-                AttrWhat::Words(words) => match words.first() {
-                    Some(word) => self.ir.ctx.string(word),
-                    None => continue,
-                },
-                AttrWhat::Flag => self.ir.ctx.unit(),
-                AttrWhat::Absent => continue,
-                AttrWhat::Int(int) => self.ir.ctx.int(*int),
-                AttrWhat::Number(text) => {
-                    self.attr_number(attr.def.ty, text).ok_or(Miss::Number)?
-                }
-                AttrWhat::List(list) => {
-                    let list: Vec<Attr> = list.iter().map(|&one| self.ir.ctx.int(one)).collect();
-                    self.ir.ctx.array(&list)
-                }
-                AttrWhat::Text(text) => self.ir.ctx.string(text),
-                AttrWhat::Sum(sum) => {
-                    let sum = value(&self.ir.ctx, found, sum).ok_or(Miss::Number)?;
-                    self.attr_number(attr.def.ty, &text_of(sum))
-                        .ok_or(Miss::Number)?
-                }
-            };
-            if let Some(word) = self.ir.ctx.attr_str(value) {
-                types.word(word);
-            }
-            let name = self.ir.ctx.str(attr.def.name);
-            draft.dict.push((name, value));
-        }
-        // Tiles first: the dtype of literals depends on them.
-        let mut sorted: SmallVec<[&crate::rule::StmtOperand; 8]> = stmt.operands.iter().collect();
-        sorted.sort_by_key(|operand| operand.role);
-        for operand in &sorted {
-            let What::Tile(var) = operand.what else {
-                continue;
-            };
-            let role = &def.operands[operand.role];
-            let Bound::Tile(op, bound) = found.vars[var] else {
-                continue;
-            };
-            // A result is written as it was written, a source read as it was read last.
-            let place = match role.writes() {
-                true => form.writer(var),
-                false => form.places(var).last(),
-            };
-            let (op, bound) = place
-                .and_then(|(stmt, role)| {
-                    let op = found.ops[stmt]?;
-                    Some((op, OpView::new(self.ir, op).role_at(role).operand()?))
-                })
-                .unwrap_or((op, bound));
-            let illegal = Miss::Illegal(at, operand.role);
-            let data = *self.ir.operand(bound);
-            let mem = MemType::get(&self.ir.ctx, self.ir.value_type(data.value)).ok_or(illegal)?;
-            let mut access = Access::resolve(&self.ir.ctx, &mem, data.annot);
-            if !role.spaces.has(mem.space) || !role.dtypes.has(access.dtype) {
-                return Err(illegal);
-            }
-            if role.writes() {
-                types.dst.get_or_insert(access.dtype);
-            }
-            if role.kind == Kind::In {
-                types.src.get_or_insert(access.dtype);
-            }
-            let mut annot = data.annot;
-            if !access.terms.is_empty() {
-                let own: SmallVec<[Value; 4]> = OpView::new(self.ir, op).indices().collect();
-                for term in &mut access.terms {
-                    let value = *own.get(usize::from(term.index)).ok_or(illegal)?;
-                    let known = draft.indices.iter().position(|&other| other == value);
-                    let position = known.unwrap_or_else(|| {
-                        draft.indices.push(value);
-                        draft.indices.len() - 1
-                    });
-                    term.index = u8::try_from(position).map_err(|_| illegal)?;
-                }
-                access.terms.sort_by_key(|term| (term.target, term.index));
-                annot = access.intern_part(&mut self.ir.ctx).map_err(|_| illegal)?;
-            }
-            draft.operands.push(NewOperand {
-                value: data.value,
-                role: operand.role as u8,
-                annot,
-            });
-        }
-        for operand in &sorted {
-            let text = match &operand.what {
-                What::Number(text) => text.clone(),
-                What::Tile(var) | What::Literal(var) => match found.vars[*var] {
-                    Bound::Attr(attr) => number_text(self.ir, attr).ok_or(Miss::Number)?,
-                    _ => continue,
-                },
-                What::Sum(sum) => text_of(value(&self.ir.ctx, found, sum).ok_or(Miss::Number)?),
-                What::Any => continue,
-            };
-            let from = match &operand.what {
-                What::Tile(var) | What::Literal(var) => match found.vars[*var] {
-                    Bound::Attr(attr) => Some(attr),
-                    _ => None,
-                },
-                _ => None,
-            };
-            let attr = self
-                .literal_like(stmt.code, operand.role, from, &text, &types)
-                .ok_or(Miss::Number)?;
-            let name = self.ir.ctx.str(def.operands[operand.role].name);
-            draft.dict.push((name, attr));
-        }
-        self.check_roles(at, &draft)?;
-        self.engine(at, &mut draft, form, found)?;
-        Ok(draft)
-    }
-
-    /// A literal for a role: of the same value as one there is, or as a text says.
-    fn literal_like(
-        &mut self,
-        code: OpCode,
-        role: usize,
-        from: Option<Attr>,
-        text: &str,
-        types: &LiteralTypes,
-    ) -> Option<Attr> {
-        let made = literal(&mut self.ir.ctx, code, role, text, types);
-        let Some(from) = from else {
-            return made;
-        };
-        let (dtype, bits) = number_bits(&self.ir.ctx, from)?;
-        let zero = literal(&mut self.ir.ctx, code, role, "0", types)?;
-        let (to, _) = number_bits(&self.ir.ctx, zero)?;
-        if to == dtype {
-            return Some(from);
-        }
-        let there = convert(dtype, to, bits)?;
-        let back = convert(to, dtype, there)?;
-        same_value(dtype, back, bits).then(|| number(&mut self.ir.ctx, to, there))
-    }
-
-    fn attr_number(&mut self, ty: AttrType, text: &str) -> Option<Attr> {
-        match ty {
-            AttrType::Int { min, max } => {
-                let int: i64 = text.parse().ok().or_else(|| {
-                    let float: f64 = text.parse().ok()?;
-                    (float.fract() == 0.0 && float.abs() < 1e15).then_some(float as i64)
-                })?;
-                (min..=max).contains(&int).then(|| self.ir.ctx.int(int))
-            }
-            AttrType::Number(dtype) => {
-                let bits = bir_dialect::bir::num::parse(dtype, text).ok()?;
-                Some(number(&mut self.ir.ctx, dtype, bits))
-            }
-            _ => None,
-        }
-    }
-
-    /// What the op asks of its instructions beyond the table: the engine that is only where it is because
-    /// that of the place was is given up first.
-    fn check_own(
-        &mut self,
-        at: usize,
-        draft: &mut Draft,
-        stmt: &Stmt,
-        form: &Form,
-        place: Op,
-    ) -> Result<(), Miss> {
-        if draft.code.def().check.is_none() || self.obeys(draft, place) {
-            return Ok(());
-        }
-        let is_chosen = stmt.attrs.iter().any(|attr| attr.def.name == "engine");
-        let is_bound = !form.stmts[form.at].keep && is_synchronised(self.ir, place);
-        let engine = draft
-            .dict
-            .iter()
-            .position(|entry| entry.0 == names::ENGINE)
-            .filter(|_| !is_chosen && !is_bound);
-        match engine {
-            Some(entry) => {
-                draft.dict.remove(entry);
-                self.obeys(draft, place).then_some(()).ok_or(Miss::Own(at))
-            }
-            None => Err(Miss::Own(at)),
-        }
-    }
-
-    fn obeys(&mut self, draft: &Draft, place: Op) -> bool {
-        let operands = draft.all_operands();
-        let dict = self.ir.ctx.dict(&draft.dict);
-        let op = self.ir.create(NewOp {
-            operands: &operands,
-            dict,
-            ..NewOp::new(op_name(draft.code))
-        });
-        let obeys = obeys_own_check(self.ir, op, target_of(self.ir, place));
-        self.ir.erase(op);
-        obeys
-    }
-
-    /// What the op table says of roles taken together.
-    fn check_roles(&self, at: usize, draft: &Draft) -> Result<(), Miss> {
-        let def = draft.code.def();
-        let access = |role: usize| {
-            let operand = draft
-                .operands
-                .iter()
-                .find(|one| usize::from(one.role) == role)?;
-            let mem = MemType::get(&self.ir.ctx, self.ir.value_type(operand.value))?;
-            Some(Access::resolve(&self.ir.ctx, &mem, operand.annot))
-        };
-        let roles = |list: &'static [&'static str]| list.iter().filter_map(|one| def.role(one));
-        let mut shape = None;
-        for role in roles(def.same_shape) {
-            let Some(access) = access(role) else { continue };
-            let own = (access.partitions(), access.elements());
-            if *shape.get_or_insert(own) != own {
-                return Err(Miss::Illegal(at, role));
-            }
-        }
-        let mut dtype: Option<DType> = None;
-        for role in roles(def.same_dtype) {
-            let Some(access) = access(role) else { continue };
-            if *dtype.get_or_insert(access.dtype) != access.dtype {
-                return Err(Miss::Illegal(at, role));
-            }
-        }
-        for role in roles(def.per_partition) {
-            if access(role).is_some_and(|access| access.elements() != 1) {
-                return Err(Miss::Illegal(at, role));
-            }
-        }
-        Ok(())
-    }
-
-    /// The engine: that of the instruction whose place is taken, where it may run the new one; where
-    /// semaphores hang on that, no other.
-    fn engine(
-        &mut self,
-        at: usize,
-        draft: &mut Draft,
-        form: &Form,
-        found: &Found,
-    ) -> Result<(), Miss> {
-        let Some(engines) = draft.code.def().engines else {
-            return Ok(());
-        };
-        let place = found.ops[form.at].ok_or(Miss::Engine(at))?;
-        let target = target_of(self.ir, place);
-        let legal = engines.on(target);
-        let written = draft.dict.iter().find(|entry| entry.0 == names::ENGINE);
-        let mut engine = match written {
-            Some(&(_, attr)) => self.ir.ctx.attr_str(attr).and_then(Engine::from_name),
-            None => {
-                if legal.is_empty() {
-                    return Err(Miss::Engine(at));
-                }
-                let view = OpView::new(self.ir, place);
-                let named = view.engine_attr().filter(|&engine| legal.has(engine));
-                if named.is_some()
-                    && let Some(attr) = engine_attr(self.ir, place)
-                {
-                    draft.dict.push((names::ENGINE, attr));
-                }
-                named
-            }
-        };
-        if form.stmts[form.at].keep || !is_synchronised(self.ir, place) {
-            return Ok(());
-        }
-        let (wanted, queue) = match Stream::of(self.ir, place, target) {
-            Some(Stream::Engine(engine)) => (engine, None),
-            Some(Stream::Queue(queue)) => (Engine::Dma, queue),
-            None => return Err(Miss::Ordered),
-        };
-        if engine.is_none() && engines.default_on(target) != wanted && legal.has(wanted) {
-            draft
-                .dict
-                .push((names::ENGINE, self.ir.ctx.string(wanted.name())));
-            engine = Some(wanted);
-        }
-        if engine.unwrap_or(engines.default_on(target)) != wanted {
-            return Err(Miss::Ordered);
-        }
-        if let Some(queue) = queue {
-            if draft.code.def().attr("queue").is_none() {
-                return Err(Miss::Ordered);
-            }
-            let (name, queue) = (self.ir.ctx.str("queue"), self.ir.ctx.string_of(queue));
-            match draft.dict.iter().find(|entry| entry.0 == name) {
-                Some(entry) if entry.1 != queue => return Err(Miss::Ordered),
-                Some(_) => {}
-                None => draft.dict.push((name, queue)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives indices the numbers an instruction read from text would have.
-    fn number_indices(&mut self, draft: &mut Draft) {
-        if draft.indices.len() < 2 {
-            return;
-        }
-        let values = draft.indices.clone();
-        let mut numbering = Numbering::new(&values);
-        let mut accesses = Vec::new();
-        for operand in &draft.operands {
-            let mem = MemType::get(&self.ir.ctx, self.ir.value_type(operand.value));
-            let access = mem.map(|mem| Access::resolve(&self.ir.ctx, &mem, operand.annot));
-            if let Some(access) = &access {
-                numbering.meet_terms(&access.terms);
-            }
-            accesses.push(access);
-        }
-        let numbers = numbering.finish();
-        for (operand, access) in draft.operands.iter_mut().zip(accesses) {
-            let Some(mut access) = access.filter(|access| !access.terms.is_empty()) else {
-                continue;
-            };
-            let terms = std::mem::take(&mut access.terms);
-            for term in terms {
-                let number = numbers.get(usize::from(term.index)).copied().flatten();
-                let target: TermTarget = term.target;
-                access.add_term(target, number.unwrap_or(term.index), term.coef);
-            }
-            if let Ok(annot) = access.intern_part(&mut self.ir.ctx) {
-                operand.annot = annot;
-            }
-        }
-        let mut ordered = values.clone();
-        for (value, number) in values.iter().zip(&numbers) {
-            if let Some(slot) = number.and_then(|at| ordered.get_mut(usize::from(at))) {
-                *slot = *value;
-            }
-        }
-        draft.indices = ordered;
-    }
-}
-
-fn number_text(ir: &Ir, attr: Attr) -> Option<String> {
-    match (number_bits(&ir.ctx, attr), ir.ctx.attr(attr)) {
-        (Some((dtype, bits)), _) => {
-            let mut text = String::new();
-            print(dtype, bits, &mut text);
-            Some(text)
-        }
-        (None, AttrView::Int { value, .. }) => Some(value.to_string()),
-        _ => None,
-    }
-}
-
-/// A number as a text that any dtype reads.
-fn text_of(value: f64) -> String {
-    if value.is_nan() {
-        return "nan".to_owned();
-    }
-    if value.is_infinite() {
-        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
-    }
-    // An f32 is written in full, so that nothing is rounded twice.
-    let bits = from_f64(DType::F32, value);
-    let exact = bits.and_then(|bits| to_f64(DType::F32, bits)) == Some(value);
-    match exact
-        && value.fract() == 0.0
-        && value.abs() < 1e15
-        && (value != 0.0 || value.is_sign_positive())
-    {
-        true => format!("{value:.0}"),
-        false => format!("{value:e}"),
     }
 }

@@ -71,6 +71,10 @@ fn unknown_names_are_told_with_the_nearest() {
         "unknown registered rewrite `set_engin`",
     );
     says(&rule("(ad ?x (splat 1.0)) => ?x"), "unknown operation `ad`");
+    let mut library = bir_patterns::Library::empty();
+    let short = library.add("s.pat", "set s;\nrewrite a : (mul ?x (splat 1.0)) => ?x;");
+    let help = short.iter().next().and_then(|one| one.help.clone());
+    assert_eq!(help.as_deref(), Some("did you mean `multiply`?"));
     says(
         &findings("set s greddy;"),
         "unknown driver `greddy`; expected `single_shot` or `greedy`",
