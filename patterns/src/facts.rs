@@ -15,7 +15,7 @@ use bir_dialect::ir::{AttrView, Ir, Op, Operand};
 use crate::flow::Flow;
 
 /// Links of a chain looked at.
-const MAX_LINKS: usize = 16;
+pub(crate) const MAX_LINKS: usize = 16;
 /// Elements of a constant looked at.
 const MAX_ELEMENTS: usize = 1 << 16;
 
@@ -91,7 +91,7 @@ fn start(
                 let (dtype, bits) = number_bits(&ir.ctx, writer.role("value").literal()?)?;
                 return (dtype == access.dtype).then_some(Start::Fill(dtype, bits));
             }
-            OpCode::TensorCopy | OpCode::GenericCopy | OpCode::Load | OpCode::Save => {
+            code if passes_on(code) => {
                 let source = writer.role("src").operand()?;
                 let (_, read) = writer.access(source)?;
                 if read.dtype != written.dtype {
@@ -103,6 +103,14 @@ fn start(
         }
     }
     None
+}
+
+/// Whether an op writes the elements it reads, where the dtype stays.
+pub(crate) fn passes_on(code: OpCode) -> bool {
+    matches!(
+        code,
+        OpCode::TensorCopy | OpCode::GenericCopy | OpCode::Load | OpCode::Save
+    )
 }
 
 /// The elements of a constant as bits, in order; one stands for all where the file says so.

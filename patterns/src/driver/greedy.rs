@@ -14,6 +14,8 @@ use bir_dialect::text::diag::{Diagnostic, Part, Place};
 use super::recall::{Recall, Said};
 use super::{Work, describe};
 use crate::automaton::{Automaton, FormId};
+use crate::facts::{MAX_LINKS, passes_on};
+use crate::rule::Cond;
 
 /// What an instruction was made by: the rule, and the link before.
 struct Link {
@@ -110,7 +112,8 @@ pub(super) fn run(ir: &mut Ir, work: &mut Work<'_>) {
     };
     let forms = || work.set.rules.iter().flat_map(|rule| &rule.forms);
     // Rules about one instruction alone need not look at others again.
-    let looks_around = forms().any(|form| !form.plan.is_empty());
+    let looks_around =
+        forms().any(|form| !(form.plan.is_empty() && form.conds.iter().all(Cond::is_local)));
     // Remarks and checks are about each instruction, so none is like another.
     let is_watched = work.settings.remarks != super::Remarks::Off || work.checks.is_some();
     let mut recall = Recall::default();
@@ -207,20 +210,39 @@ fn every_miss(ir: &mut Ir, work: &mut Work<'_>, automaton: &mut Automaton, op: O
     }
 }
 
-/// Instructions that may match now that a neighbour is new.
+/// Instructions that may match now that a neighbour is new: who wrote what it reads, who reads what it
+/// wrote, and who reads that where it is passed on as it is.
 fn around(ir: &Ir, work: &mut Work<'_>, made: Op, queue: &mut VecDeque<Op>) {
-    let view = OpView::new(ir, made);
-    let Some(def) = view.def() else { return };
-    let memory = work.flow.memory(ir);
+    // As long as nobody asked, nothing was decided by what stands around.
+    let Some(memory) = work.flow.known() else {
+        return;
+    };
     let mut found = Vec::new();
-    for (number, role) in def.operands.iter().enumerate() {
-        let Some(operand) = view.role_at(number).operand() else {
-            continue;
-        };
-        if role.writes() {
-            found.extend(memory.readers_of(ir, made, operand).0);
-        } else if role.reads() {
-            found.extend(memory.last_writer(ir, made, operand).map(|last| last.op));
+    let mut ahead = vec![made];
+    for depth in 0..=MAX_LINKS {
+        for op in std::mem::take(&mut ahead) {
+            let view = OpView::new(ir, op);
+            let Some(def) = view.def() else { continue };
+            for (number, role) in def.operands.iter().enumerate() {
+                let Some(operand) = view.role_at(number).operand() else {
+                    continue;
+                };
+                if role.writes() {
+                    for reader in memory.readers_of(ir, op, operand).0 {
+                        found.push(reader);
+                        if OpCode::of(ir, reader).is_some_and(passes_on) {
+                            ahead.push(reader);
+                        }
+                    }
+                } else if role.reads() && depth == 0 {
+                    found.extend(memory.last_writer(ir, op, operand).map(|last| last.op));
+                }
+            }
+        }
+        ahead.sort_unstable();
+        ahead.dedup();
+        if ahead.is_empty() {
+            break;
         }
     }
     found.retain(|&op| op != made);

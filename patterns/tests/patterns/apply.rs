@@ -47,6 +47,28 @@ fn identities_become_copies_in_every_form() {
     );
 }
 
+/// What holds everywhere in a tile may only show once what wrote it was rewritten twice.
+#[test]
+fn who_reads_what_was_rewritten_is_asked_again() {
+    let set = library(
+        "set twice greedy;
+        rewrite by_division : (divide ?x (splat 1.0)) => (multiply ?x (splat 1.0));
+        rewrite by_one : (multiply ?x (splat 1.0)) => ?x;",
+    );
+    let body = format!(
+        "{TILES}%w = alloc sbuf<128x8xf32>
+        %v = alloc sbuf<128x8xf32>
+        memset %z <- 1.0
+        tensor_scalar divide %w <- %z, 1.0
+        tensor_copy %v <- %w
+        tensor_tensor multiply %y <- %v, %x"
+    );
+    let (lines, report) = run(&set, "twice", &body, &Settings::default());
+    assert!(report.error.is_none(), "{:?}", report.error);
+    assert_eq!(lines.last().unwrap(), "tensor_copy %y <- %x");
+    assert_eq!(report.applied, 3);
+}
+
 #[test]
 fn what_is_no_identity_stays() {
     for stays in [

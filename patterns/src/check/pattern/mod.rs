@@ -226,7 +226,7 @@ impl<'d> Checker<'d> {
                 let kept = var.kind == VarKind::Attr;
                 let error = self.error(&var.span, text);
                 error.help = Some(match kept {
-                    true => "name it in the rewrite, or match any by the op's words".to_owned(),
+                    true => "ask or use it, or end the dictionary in `..` where an attribute may be anything".to_owned(),
                     false => "write `_` for an operand that may be anything".to_owned(),
                 });
             }
