@@ -1,14 +1,12 @@
 //! What was decided about an instruction that looked the same.
 //!
 //! Formally: two instructions *look the same* if name, dictionary and, per operand, role, access and type
-//! are equal, and the same operands are of one location. Forms that are [local](Form::is_local) answer
+//! are equal, and the same operands are of one location. Forms that are local (`Form::is_local`) answer
 //! alike for both, and make the same of them. So the rules are asked once for each look, and of an
 //! instruction that looks like one before only its row and operands are read.
 //!
 //! Not recalled: instructions with loop indices or results, and those for which a form that is not
 //! local has to be asked.
-//!
-//! [Form::is_local]: crate::rule::Form::is_local
 
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::ir::{Ir, NewOperand, Op};
