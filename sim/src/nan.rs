@@ -6,9 +6,9 @@
 //! every NaN an instruction computes gets other bits, and what differs from the run without
 //! depends on them. What moves elements without computing keeps every bit, there as here.
 //!
-//! Not salted: what collectives reduce, and accumulators before they are read.
+//! Not salted: what collectives reduce, accumulators before they are read, and packed elements.
 
-use bir_dialect::bir::num::{DType, is_nan};
+use bir_dialect::bir::num::{DType, DTypeClass, is_nan};
 use bir_dialect::bir::ops::OpCode;
 
 use crate::fault::Run;
@@ -81,7 +81,10 @@ impl Task for Salted {
 }
 
 fn canonical(dtype: DType) -> Option<u64> {
-    dtype.float_format().and_then(|format| format.nan())
+    match dtype.class() {
+        DTypeClass::Float | DTypeClass::Scale => dtype.float_format()?.nan(),
+        _ => None,
+    }
 }
 
 /// Another NaN of a dtype that has more than one: all bits set for salt 0, the least signalling one for
