@@ -13,12 +13,11 @@
 //! touches no memory and which no rule looks for. Then all of them are settled at once: one walk over
 //! the function and its edges, however many went.
 
-use bir_dialect::analysis::deps::erase;
+use bir_dialect::analysis::deps::{erase, stand_in};
 use bir_dialect::analysis::sync::Stream;
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::{COL_DEPS, COL_ID, Dep, DepKind, names, op_name, target_of};
-use bir_dialect::bir::space::Engine;
-use bir_dialect::ir::{Attr, Cursor, Ir, NewOp, Op, Str};
+use bir_dialect::bir::program::{COL_DEPS, COL_ID, Dep, DepKind, names, target_of};
+use bir_dialect::ir::{Attr, Ir, Op, Str};
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
@@ -46,43 +45,22 @@ impl Estate {
     /// Takes note of an instruction that is about to go, and of who comes for it. What is left in its
     /// place, if it owes something.
     pub(crate) fn leave(&mut self, ir: &mut Ir, op: Op, heirs: &[Op]) -> Option<Op> {
-        let id = ir.int_cell(COL_ID, op);
-        let deps: Option<Vec<u64>> = ir.words_cell(COL_DEPS, op).map(<[u64]>::to_vec);
-        let owes = id.is_some() || deps.is_some() || is_synchronised(ir, op);
+        let owes = ir.int_cell(COL_ID, op).is_some()
+            || ir.words_cell(COL_DEPS, op).is_some()
+            || is_synchronised(ir, op);
         if owes || !self.left.is_empty() {
             self.heirs.insert(op, SmallVec::from_slice(heirs));
         }
         if !owes {
             return None;
         }
-        let mut entries: SmallVec<[(Str, Attr); 4]> = SmallVec::new();
+        let mut entries: SmallVec<[(Str, Attr); 2]> = SmallVec::new();
         for name in [names::WAIT, names::SIGNAL] {
             entries.extend(ir.ctx.dict_get(ir.dict(op), name).map(|attr| (name, attr)));
         }
         let target = target_of(ir, op);
-        let engines = OpCode::EventSemaphore.def().engines;
-        let (engine, queue) = match Stream::of(ir, op, target) {
-            Some(Stream::Queue(queue)) => (Some(Engine::Dma), queue),
-            Some(Stream::Engine(engine)) => (Some(engine), None),
-            None => (None, None),
-        };
-        let default = engines.map(|engines| engines.default_on(target));
-        if let Some(engine) = engine.filter(|_| engine != default) {
-            entries.push((names::ENGINE, ir.ctx.string(engine.name())));
-        }
-        if let Some(queue) = queue {
-            entries.push((ir.ctx.str("queue"), ir.ctx.string_of(queue)));
-        }
-        let new = NewOp {
-            dict: ir.ctx.dict(&entries),
-            loc: ir.loc(op),
-            ..NewOp::new(op_name(OpCode::EventSemaphore))
-        };
-        let stands = ir.insert(Cursor::Before(op), new);
-        ir.set_int_cell(COL_ID, op, None);
-        ir.set_words_cell(COL_DEPS, op, None);
-        ir.set_int_cell(COL_ID, stands, id);
-        ir.set_words_cell(COL_DEPS, stands, deps.as_deref());
+        let stream = Stream::of(ir, op, target);
+        let stands = stand_in(ir, op, target, stream, &entries);
         self.left.push((stands, op));
         Some(stands)
     }

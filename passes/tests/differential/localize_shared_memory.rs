@@ -2,6 +2,7 @@
 
 use crate::harness::{Again, Counters, all_counted, check, config, programs, read, text};
 use bir_dialect::bir::ops::{OpCode, Trait};
+use bir_dialect::ir::Ir;
 use bir_passes::LocalizeSharedMemory;
 use bir_passes::pass::Anchor;
 use bir_sim::generate::{Feature, generate};
@@ -77,18 +78,17 @@ fn use_other(line: &str, name: &str) -> String {
     out + rest
 }
 
+fn check_one(ir: &mut Ir, seed: u64, counters: &mut Counters) {
+    let pass = LocalizeSharedMemory::default();
+    check(&pass, ir, seed, Again::ChangesNothing, counters);
+}
+
 #[test]
 fn buffers_of_one_core_become_its_own_and_outputs_stay() {
     let mut counters = Counters::new();
     for seed in programs(60) {
         let mut ir = read(&two_cores(seed));
-        check(
-            &LocalizeSharedMemory::default(),
-            &mut ir,
-            seed,
-            Again::ChangesNothing,
-            &mut counters,
-        );
+        check_one(&mut ir, seed, &mut counters);
     }
     all_counted(&counters);
 }
@@ -102,13 +102,7 @@ fn buffers_that_cores_meet_at_stay_shared_and_outputs_stay() {
         config.max_cores = 4;
         let mut ir = generate(&config).ir;
         several += u64::from(Anchor::Module.ops(&ir).len() > 1);
-        check(
-            &LocalizeSharedMemory::default(),
-            &mut ir,
-            seed,
-            Again::ChangesNothing,
-            &mut counters,
-        );
+        check_one(&mut ir, seed, &mut counters);
     }
     assert!(several > 0, "no program of several cores");
 }

@@ -45,4 +45,5 @@ pub use erase::{Erased, erase};
 pub use graph::{Edge, Graph, Kinds, Source};
 pub use memory::{LastWriter, Memory};
 pub use reduce::{Reduced, reduce};
+pub use semaphores::stand_in;
 pub use text::{attach, attached, detach};

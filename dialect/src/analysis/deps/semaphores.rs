@@ -23,6 +23,45 @@ use crate::ir::{Attr, Block, Cursor, Ir, NewOp, Op, Str};
 
 type Sems = SmallVec<[Sem; 2]>;
 
+/// Puts an `event_semaphore` before an instruction, on its stream and with further `entries`, which takes over
+/// the instruction's number and dependences.
+pub fn stand_in(
+    ir: &mut Ir,
+    op: Op,
+    target: Target,
+    stream: Option<Stream>,
+    entries: &[(Str, Attr)],
+) -> Op {
+    let (engine, queue) = match stream {
+        Some(Stream::Queue(queue)) => (Some(Engine::Dma), queue),
+        Some(Stream::Engine(engine)) => (Some(engine), None),
+        None => (None, None),
+    };
+    let mut entries: SmallVec<[(Str, Attr); 4]> = SmallVec::from_slice(entries);
+    let engines = OpCode::EventSemaphore.def().engines;
+    let default = engines.map(|engines| engines.default_on(target));
+    if let Some(engine) = engine.filter(|_| engine != default) {
+        entries.push((names::ENGINE, ir.ctx.string(engine.name())));
+    }
+    if let Some(queue) = queue {
+        entries.push((ir.ctx.str("queue"), ir.ctx.string_of(queue)));
+    }
+    let new = NewOp {
+        dict: ir.ctx.dict(&entries),
+        loc: ir.loc(op),
+        ..NewOp::new(op_name(OpCode::EventSemaphore))
+    };
+    let event = ir.insert(Cursor::Before(op), new);
+    let id = ir.int_cell(COL_ID, op);
+    let deps: Option<Vec<u64>> = ir.words_cell(COL_DEPS, op).map(<[u64]>::to_vec);
+    // Taken first: a number stands for one instruction.
+    ir.set_int_cell(COL_ID, op, None);
+    ir.set_words_cell(COL_DEPS, op, None);
+    ir.set_int_cell(COL_ID, event, id);
+    ir.set_words_cell(COL_DEPS, event, deps.as_deref());
+    event
+}
+
 /// What is known of a stream at a place in a block.
 struct State {
     stream: Stream,
@@ -175,32 +214,9 @@ impl Work {
 
     /// An `event_semaphore` in the place of an erased instruction.
     fn leave(&mut self, ir: &mut Ir, op: Op, stream: Stream, waits: &[Sem], signals: &[Sem]) {
-        let (engine, queue) = match stream {
-            Stream::Engine(engine) => (engine, None),
-            Stream::Queue(queue) => (Engine::Dma, queue),
-        };
-        let mut entries: SmallVec<[(Str, Attr); 4]> = SmallVec::new();
-        let engines = OpCode::EventSemaphore.def().engines;
-        if engines.is_none_or(|engines| engines.default_on(self.target) != engine) {
-            entries.push((names::ENGINE, ir.ctx.string(engine.name())));
-        }
-        if let Some(queue) = queue {
-            entries.push((ir.ctx.str("queue"), ir.ctx.string_of(queue)));
-        }
-        let new = NewOp {
-            dict: ir.ctx.dict(&entries),
-            loc: ir.loc(op),
-            ..NewOp::new(op_name(OpCode::EventSemaphore))
-        };
-        let event = ir.insert(Cursor::Before(op), new);
+        let event = stand_in(ir, op, self.target, Some(stream), &[]);
         set_sems(ir, event, names::WAIT, waits);
         set_sems(ir, event, names::SIGNAL, signals);
-        let id = ir.int_cell(COL_ID, op);
-        let deps: Option<Vec<u64>> = ir.words_cell(COL_DEPS, op).map(<[u64]>::to_vec);
-        ir.set_int_cell(COL_ID, event, id);
-        ir.set_words_cell(COL_DEPS, event, deps.as_deref());
-        ir.set_int_cell(COL_ID, op, None);
-        ir.set_words_cell(COL_DEPS, op, None);
         self.state(stream).last = Some(event);
         self.left += 1;
     }

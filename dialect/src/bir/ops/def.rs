@@ -288,6 +288,17 @@ impl OpDef {
         self.traits & (1 << what as u8) != 0
     }
 
+    /// What is wrong where an operand too many stands left or right of `<-`.
+    pub fn one_too_many(&self, left: bool) -> String {
+        let roles = self.operands.iter().filter(|role| role.is_left() == left);
+        let side = if left { "before" } else { "behind" };
+        format!(
+            "`{}` takes {} operands {side} `<-`, found one more",
+            self.name,
+            roles.count()
+        )
+    }
+
     /// Its traits in order.
     pub fn traits(&self) -> impl Iterator<Item = Trait> + '_ {
         Trait::ALL.iter().copied().filter(|&t| self.has(t))

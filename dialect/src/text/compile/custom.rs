@@ -324,19 +324,7 @@ impl Compiler<'_> {
             }
         };
         let Some(role) = role else {
-            let limit = def
-                .operands
-                .iter()
-                .filter(|role| role.is_left() == left)
-                .count();
-            let side = if left { "before" } else { "behind" };
-            return Err(self.error(
-                &whole,
-                format!(
-                    "`{}` takes {limit} operands {side} `<-`, found one more",
-                    def.name
-                ),
-            ));
+            return Err(self.error(&whole, def.one_too_many(left)));
         };
         sides.filled[role] = true;
         let entry = &def.operands[role];

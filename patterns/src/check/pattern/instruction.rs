@@ -163,17 +163,7 @@ impl Checker<'_> {
             }
         };
         let Some(role) = role else {
-            let limit = def
-                .operands
-                .iter()
-                .filter(|role| role.is_left() == left)
-                .count();
-            let side = if left { "before" } else { "behind" };
-            let text = format!(
-                "`{}` takes {limit} operands {side} `<-`, found one more",
-                def.name
-            );
-            self.error(&one.span, text);
+            self.error(&one.span, def.one_too_many(left));
             return;
         };
         let entry = &def.operands[role];
