@@ -5,10 +5,11 @@
 //! for and one for forms that do not care, so forms whose attributes or literals differ from the
 //! instruction's cost nothing however many there are.
 
+use std::ops::Range;
+
 use bir_dialect::bir::attrs::number;
-use bir_dialect::bir::num::{DType, parse};
 use bir_dialect::bir::ops::{AttrType, Kind, OPS, OpCode};
-use bir_dialect::ir::{Attr, AttrView, Context, Dict, Ir, Op, Str};
+use bir_dialect::ir::{Attr, AttrView, Context, Ir, Op, Str};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
@@ -41,6 +42,8 @@ struct Tree {
     /// Names of the attributes asked for, one per level.
     levels: Vec<Str>,
     nodes: Vec<Node>,
+    /// Candidates by dictionary, which decides them: number of the list plus one, 0 where nobody asked.
+    known: Vec<u32>,
 }
 
 /// The automaton, for the interned values of one file.
@@ -48,15 +51,47 @@ pub(crate) struct Automaton {
     trees: Vec<Option<Tree>>,
     /// Per rule: its benefit, best first.
     rank: Vec<u32>,
-    /// Candidates by op and dictionary, which decide them.
-    known: HashMap<(OpCode, Dict), std::ops::Range<usize>, Fixed>,
-    /// The lists of `known`.
-    lists: Vec<FormId>,
+    /// Where each list of candidates stands in `forms`; the first is empty.
+    lists: Vec<Range<usize>>,
+    forms: Vec<FormId>,
+}
+
+/// Number of a list of candidates: instructions of equal lists may match the same forms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Class(u32);
+
+impl Class {
+    /// Of instructions nothing may match at.
+    pub(crate) const NONE: Class = Class(0);
+
+    /// As a row of a table.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 impl Automaton {
     /// Of those rules of a set that `on` lets through.
     pub(crate) fn new(ctx: &mut Context, set: &RuleSet, on: &dyn Fn(usize) -> bool) -> Automaton {
+        Automaton::of_trees(set, on, &mut |code, forms| Tree::new(ctx, code, forms))
+    }
+
+    /// One that tells apart by the op alone.
+    pub(crate) fn of_ops(set: &RuleSet) -> Automaton {
+        Automaton::of_trees(set, &|_| true, &mut |_, forms| Tree {
+            nodes: vec![Node {
+                forms: forms.iter().map(|(id, _)| *id).collect(),
+                ..Node::default()
+            }],
+            ..Tree::default()
+        })
+    }
+
+    fn of_trees(
+        set: &RuleSet,
+        on: &dyn Fn(usize) -> bool,
+        tree: &mut dyn FnMut(OpCode, &[(FormId, &Stmt)]) -> Tree,
+    ) -> Automaton {
         let mut trees: Vec<Option<Tree>> = OPS.iter().map(|_| None).collect();
         let mut order: Vec<usize> = (0..set.rules.len()).collect();
         order.sort_by_key(|&rule| (std::cmp::Reverse(set.rules[rule].benefit), rule));
@@ -64,25 +99,24 @@ impl Automaton {
         for (position, &rule) in order.iter().enumerate() {
             rank[rule] = position as u32;
         }
-        for code in OpCode::ALL {
-            let mut forms: Vec<(FormId, &Stmt)> = Vec::new();
-            for (number, rule) in set.rules.iter().enumerate().filter(|(rule, _)| on(*rule)) {
-                for (at, form) in rule.forms.iter().enumerate() {
-                    let anchor = &form.stmts[form.anchor];
-                    if anchor.code == *code {
-                        forms.push(((number as u32, at as u32), anchor));
-                    }
-                }
+        let mut anchors: Vec<Vec<(FormId, &Stmt)>> = OPS.iter().map(|_| Vec::new()).collect();
+        for (number, rule) in set.rules.iter().enumerate().filter(|(rule, _)| on(*rule)) {
+            for (at, form) in rule.forms.iter().enumerate() {
+                let anchor = &form.stmts[form.anchor];
+                anchors[anchor.code as usize].push(((number as u32, at as u32), anchor));
             }
+        }
+        for code in OpCode::ALL {
+            let forms = &anchors[*code as usize];
             if !forms.is_empty() {
-                trees[*code as usize] = Some(Tree::new(ctx, *code, &forms));
+                trees[*code as usize] = Some(tree(*code, forms));
             }
         }
         Automaton {
             trees,
             rank,
-            known: HashMap::default(),
-            lists: Vec::new(),
+            lists: vec![0..0],
+            forms: Vec::new(),
         }
     }
 
@@ -91,22 +125,48 @@ impl Automaton {
         self.trees[code as usize].is_some()
     }
 
+    /// Which forms may match at an instruction, as far as op, attributes and literals say.
+    pub(crate) fn class(&mut self, ir: &Ir, op: Op) -> Class {
+        let Some(code) = OpCode::of(ir, op) else {
+            return Class::NONE;
+        };
+        let Some(tree) = self.trees[code as usize].as_mut() else {
+            return Class::NONE;
+        };
+        let dict = ir.dict(op).index();
+        match tree.known.get(dict) {
+            Some(&known) if known > 0 => Class(known - 1),
+            _ => {
+                let start = self.forms.len();
+                tree.walk(ir, op, &mut self.forms);
+                let rank = &self.rank;
+                self.forms[start..]
+                    .sort_unstable_by_key(|&(rule, form)| (rank[rule as usize], form));
+                let class = match self.forms.len() {
+                    end if end == start => Class::NONE,
+                    end => {
+                        self.lists.push(start..end);
+                        Class(self.lists.len() as u32 - 1)
+                    }
+                };
+                if tree.known.len() <= dict {
+                    tree.known.resize(ir.ctx.dict_count().max(dict + 1), 0);
+                }
+                tree.known[dict] = class.0 + 1;
+                class
+            }
+        }
+    }
+
+    /// The forms of a class, best first.
+    pub(crate) fn forms(&self, class: Class) -> &[FormId] {
+        &self.forms[self.lists[class.index()].clone()]
+    }
+
     /// The forms that may match at an instruction, best first.
     pub(crate) fn candidates(&mut self, ir: &Ir, op: Op) -> &[FormId] {
-        let Some(code) = OpCode::of(ir, op) else {
-            return &[];
-        };
-        let Some(tree) = self.trees[code as usize].as_ref() else {
-            return &[];
-        };
-        let (lists, rank) = (&mut self.lists, &self.rank);
-        let range = self.known.entry((code, ir.dict(op))).or_insert_with(|| {
-            let start = lists.len();
-            tree.walk(ir, op, lists);
-            lists[start..].sort_unstable_by_key(|&(rule, form)| (rank[rule as usize], form));
-            start..lists.len()
-        });
-        &self.lists[range.clone()]
+        let class = self.class(ir, op);
+        self.forms(class)
     }
 }
 
@@ -122,26 +182,26 @@ impl Tree {
             .chain(names.filter(|name| !def.words.contains(name)))
             .chain(literals.map(|role| role.name))
             .collect();
-        // A level nobody cares about would only be walked through.
-        let levels: Vec<&str> = all
-            .into_iter()
-            .filter(|name| {
-                forms
-                    .iter()
-                    .any(|(_, stmt)| matches!(asked(ctx, stmt, name), Asked::Of(_)))
-            })
-            .collect();
         let mut tree = Tree {
-            levels: levels.iter().map(|name| ctx.str(name)).collect(),
             nodes: vec![Node::default()],
+            ..Tree::default()
         };
-        for &(id, stmt) in forms {
-            let mut at: SmallVec<[u32; 4]> = SmallVec::from_slice(&[0]);
-            for name in &levels {
-                let asked = asked(ctx, stmt, name);
+        // Per form, the nodes it is at.
+        let mut ends: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::from_slice(&[0]); forms.len()];
+        for name in all {
+            let asked: Vec<Asked> = forms
+                .iter()
+                .map(|(_, stmt)| asked(ctx, stmt, name))
+                .collect();
+            // A level nobody cares about would only be walked through.
+            if asked.iter().all(|one| matches!(one, Asked::Any)) {
+                continue;
+            }
+            tree.levels.push(ctx.str(name));
+            for (at, asked) in ends.iter_mut().zip(&asked) {
                 let mut next: SmallVec<[u32; 4]> = SmallVec::new();
-                for node in at {
-                    match &asked {
+                for &node in at.iter() {
+                    match asked {
                         Asked::Any => next.push(tree.branch(node, None)),
                         Asked::Of(values) => {
                             for &value in values {
@@ -150,8 +210,10 @@ impl Tree {
                         }
                     }
                 }
-                at = next;
+                *at = next;
             }
+        }
+        for (&(id, _), at) in forms.iter().zip(ends) {
             for node in at {
                 tree.nodes[node as usize].forms.push(id);
             }
@@ -206,13 +268,15 @@ fn asked(ctx: &mut Context, stmt: &Stmt, name: &str) -> Asked {
             AttrWhat::Words(words) => words.iter().map(|word| Some(ctx.string(word))).collect(),
             AttrWhat::Absent => SmallVec::from_slice(&[None]),
             AttrWhat::Int(int) => SmallVec::from_slice(&[Some(ctx.int(*int))]),
-            AttrWhat::Number(text) => match attr.def.ty {
-                AttrType::Number(dtype) => match parse(dtype, text) {
-                    Ok(bits) => SmallVec::from_slice(&[Some(number(ctx, dtype, bits))]),
-                    Err(_) => return Asked::Any,
-                },
-                _ => return Asked::Any,
-            },
+            AttrWhat::Number(literal) => {
+                let AttrType::Number(dtype) = attr.def.ty else {
+                    return Asked::Any;
+                };
+                let Some(bits) = literal.bits(dtype) else {
+                    return Asked::Any;
+                };
+                SmallVec::from_slice(&[Some(number(ctx, dtype, bits))])
+            }
             _ => return Asked::Any,
         };
         if attr.optional {
@@ -227,19 +291,17 @@ fn asked(ctx: &mut Context, stmt: &Stmt, name: &str) -> Asked {
                 false => Asked::Of(SmallVec::from_slice(&[None])),
             };
         };
-        let What::Number(text) = &operand.what else {
+        let What::Number(literal) = &operand.what else {
             return Asked::Any;
         };
         let mut values: SmallVec<[Option<Attr>; 4]> = SmallVec::new();
         if !matches!(def.operands[role].kind, Kind::Imm(_)) {
             return Asked::Any;
         }
-        for &dtype in DType::ALL {
-            if let Ok(bits) = parse(dtype, text) {
-                let attr = number(ctx, dtype, bits);
-                if !values.contains(&Some(attr)) {
-                    values.push(Some(attr));
-                }
+        for &(dtype, bits) in literal.all_bits() {
+            let attr = number(ctx, dtype, bits);
+            if !values.contains(&Some(attr)) {
+                values.push(Some(attr));
             }
         }
         if operand.optional {

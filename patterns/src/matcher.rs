@@ -16,7 +16,8 @@ use smallvec::SmallVec;
 
 use crate::flow::Flow;
 use crate::rule::{
-    Action, Arith, AttrWhat, Cond, Flags, Form, Step, Stmt, StmtAttr, StmtOperand, VarId, What,
+    Action, Arith, AttrWhat, Cond, Flags, Form, Literal, Step, Stmt, StmtAttr, StmtOperand, VarId,
+    What,
 };
 
 /// What a variable stands for.
@@ -402,7 +403,7 @@ fn attribute(
         AttrWhat::Flag => true,
         AttrWhat::Absent => false,
         AttrWhat::Int(int) => ctx.attr_int(here) == Some(*int),
-        AttrWhat::Number(text) => is_literal(ctx, here, text),
+        AttrWhat::Number(wanted) => is_literal(ctx, here, wanted),
         AttrWhat::List(list) => match ctx.attr(here) {
             AttrView::Array(elements) => elements
                 .iter()
@@ -416,10 +417,9 @@ fn attribute(
     same.then_some(()).ok_or(miss)
 }
 
-/// Whether a literal is the number a text says, rounded to the literal's own dtype.
-pub(crate) fn is_literal(ctx: &Context, attr: Attr, text: &str) -> bool {
-    number_bits(ctx, attr)
-        .is_some_and(|(dtype, bits)| parse(dtype, text).is_ok_and(|wanted| wanted == bits))
+/// Whether a literal is the number a rule says, rounded to the literal's own dtype.
+fn is_literal(ctx: &Context, attr: Attr, wanted: &Literal) -> bool {
+    number_bits(ctx, attr).is_some_and(|(dtype, bits)| wanted.bits(dtype) == Some(bits))
 }
 
 fn bind(slot: &mut Bound, to: Bound) -> bool {
@@ -469,7 +469,7 @@ fn role(
         (What::Literal(var), RoleView::Literal(attr)) => {
             bind(&mut found.vars[*var], Bound::Attr(attr))
         }
-        (What::Number(text), RoleView::Literal(attr)) => is_literal(&ir.ctx, attr, text),
+        (What::Number(wanted), RoleView::Literal(attr)) => is_literal(&ir.ctx, attr, wanted),
         _ => false,
     };
     good.then_some(()).ok_or(miss)

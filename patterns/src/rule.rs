@@ -5,6 +5,7 @@
 //! order). A form is a list of instructions joined by memory: one is the *anchor*, found by its op;
 //! [`Step`]s lead from it to the others through who wrote, and who reads, the bytes of an operand.
 
+use bir_dialect::bir::num::{DType, parse};
 use bir_dialect::bir::ops::{AttrDef, OpCode};
 use bir_dialect::bir::space::DTypeSet;
 
@@ -247,11 +248,42 @@ pub enum What {
     /// A literal.
     Literal(VarId),
     /// This literal.
-    Number(String),
+    Number(Literal),
     /// Anything.
     Any,
     /// A literal that is computed.
     Sum(Arith),
+}
+
+/// A number as a rule writes it: its bits depend on the dtype of where it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Literal {
+    /// As written.
+    pub text: String,
+    /// In each dtype that can say it.
+    bits: Vec<(DType, u64)>,
+}
+
+impl Literal {
+    /// Of a text.
+    pub fn new(text: &str) -> Literal {
+        let in_dtype = |&dtype: &DType| Some((dtype, parse(dtype, text).ok()?));
+        Literal {
+            text: text.to_owned(),
+            bits: DType::ALL.iter().filter_map(in_dtype).collect(),
+        }
+    }
+
+    /// Its bits in a dtype, if that can say it.
+    pub fn bits(&self, dtype: DType) -> Option<u64> {
+        let known = self.bits.iter().find(|one| one.0 == dtype);
+        known.map(|one| one.1)
+    }
+
+    /// Its bits in every dtype that can say it.
+    pub fn all_bits(&self) -> &[(DType, u64)] {
+        &self.bits
+    }
 }
 
 /// An attribute of an instruction.
@@ -281,7 +313,7 @@ pub enum AttrWhat {
     /// An integer.
     Int(i64),
     /// A number in the attribute's dtype.
-    Number(String),
+    Number(Literal),
     /// A list of integers.
     List(Vec<i64>),
     /// A text.

@@ -8,13 +8,13 @@
 
 use std::collections::BTreeMap;
 
-use bir_dialect::bir::num::{DType, parse};
+use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::text::diag::{Diagnostic, Place};
 
 use super::pattern::domain;
 use crate::rule::{
-    Arg, AttrWhat, Cond, Driver, Form, Rule, RuleSet, Step, Stmt, StmtAttr, VarId, What,
+    Arg, AttrWhat, Cond, Driver, Form, Literal, Rule, RuleSet, Step, Stmt, StmtAttr, VarId, What,
 };
 
 /// What a form asks that a glance tells apart from what another asks, per instruction on the way from
@@ -69,7 +69,7 @@ fn buckets(set: &RuleSet, forms: &[(usize, usize)]) -> Vec<Vec<(usize, usize)>> 
         let word = anchor.code.def().words.first();
         let attr = word.and_then(|word| anchor.attrs.iter().find(|attr| attr.def.name == *word));
         let literal = anchor.operands.iter().find_map(|one| match &one.what {
-            What::Number(text) => Some(format!("{} {}", one.role, canonical(text))),
+            What::Number(number) => Some(format!("{} {}", one.role, canonical(number))),
             _ => None,
         });
         match (attr.map(|attr| &attr.what), literal) {
@@ -92,10 +92,10 @@ fn buckets(set: &RuleSet, forms: &[(usize, usize)]) -> Vec<Vec<(usize, usize)>> 
     out
 }
 
-fn canonical(text: &str) -> String {
-    match parse(DType::F32, text) {
-        Ok(bits) => format!("{bits:x}"),
-        Err(_) => text.to_owned(),
+fn canonical(number: &Literal) -> String {
+    match number.bits(DType::F32) {
+        Some(bits) => format!("{bits:x}"),
+        None => number.text.clone(),
     }
 }
 
@@ -259,7 +259,9 @@ fn operands_apart((x, a): (&Form, &What), (y, b): (&Form, &What)) -> bool {
             };
             let tiles = !literal(x, *p) && !literal(y, *q);
             let values = match (uniform(x, *p), uniform(y, *q)) {
-                (Some(one), Some(other)) => canonical(one) != canonical(other),
+                (Some(one), Some(other)) => {
+                    canonical(&Literal::new(one)) != canonical(&Literal::new(other))
+                }
                 _ => false,
             };
             tiles && dtypes || values

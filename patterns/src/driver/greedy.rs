@@ -13,7 +13,7 @@ use bir_dialect::text::diag::{Diagnostic, Part, Place};
 
 use super::recall::{Recall, Said};
 use super::{Work, describe};
-use crate::automaton::{Automaton, FormId};
+use crate::automaton::{Automaton, Class, FormId};
 use crate::facts::{MAX_LINKS, passes_on};
 use crate::rule::Cond;
 
@@ -101,11 +101,13 @@ pub(super) fn run(ir: &mut Ir, work: &mut Work<'_>) {
     let missed = work.settings.remarks.missed();
     let on = work.on.clone();
     let mut automaton = Automaton::new(&mut ir.ctx, work.set, &|rule| missed || on[rule]);
+    let known = |ir: &Ir, automaton: &mut Automaton, op| match missed {
+        true => OpCode::of(ir, op).is_some_and(|code| automaton.knows(code)),
+        false => automaton.class(ir, op) != Class::NONE,
+    };
     let first = ir.walk_op(work.flow.func());
     let mut queue = Queue {
-        first: first
-            .filter(|&op| OpCode::of(ir, op).is_some_and(|code| automaton.knows(code)))
-            .collect(),
+        first: first.filter(|&op| known(ir, &mut automaton, op)).collect(),
         at: 0,
         then: VecDeque::new(),
         later: Vec::new(),

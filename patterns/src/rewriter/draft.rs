@@ -70,8 +70,9 @@ impl Rewriter<'_> {
                 AttrWhat::Flag => self.ir.ctx.unit(),
                 AttrWhat::Absent => continue,
                 AttrWhat::Int(int) => self.ir.ctx.int(*int),
-                AttrWhat::Number(text) => {
-                    self.attr_number(attr.def.ty, text).ok_or(Miss::Number)?
+                AttrWhat::Number(literal) => {
+                    let number = self.attr_number(attr.def.ty, &literal.text);
+                    number.ok_or(Miss::Number)?
                 }
                 AttrWhat::List(list) => {
                     let list: Vec<Attr> = list.iter().map(|&one| self.ir.ctx.int(one)).collect();
@@ -148,7 +149,7 @@ impl Rewriter<'_> {
         }
         for operand in &sorted {
             let text = match &operand.what {
-                What::Number(text) => text.clone(),
+                What::Number(literal) => literal.text.clone(),
                 What::Tile(var) | What::Literal(var) => match found.vars[*var] {
                     Bound::Attr(attr) => number_text(self.ir, attr).ok_or(Miss::Number)?,
                     _ => continue,

@@ -611,7 +611,7 @@ fn statement(
             AttrWhat::Flag => String::new(),
             AttrWhat::Absent | AttrWhat::Sum(_) => return None,
             AttrWhat::Int(int) => int.to_string(),
-            AttrWhat::Number(text) => text.clone(),
+            AttrWhat::Number(literal) => literal.text.clone(),
             AttrWhat::List(list) => format!("{list:?}"),
             AttrWhat::Text(text) => format!("\"{text}\""),
         })
@@ -655,7 +655,7 @@ fn statement(
                     }
                     _ => continue,
                 },
-                What::Number(text) => text.clone(),
+                What::Number(literal) => literal.text.clone(),
                 What::Any | What::Sum(_) => return None,
             };
             out.push_str(match (left, first) {

@@ -5,7 +5,7 @@ use bir_dialect::bir::ops::{AttrDef, AttrType, COMMON_ATTRS, OpCode, OpDef, Synt
 use bir_dialect::text::diag::{Place as At, did_you_mean};
 
 use super::{Checker, Half, Ty};
-use crate::rule::{AttrWhat, Stmt, StmtAttr, StmtOperand, VarKind, What};
+use crate::rule::{AttrWhat, Literal, Stmt, StmtAttr, StmtOperand, VarKind, What};
 use crate::text::ast;
 use crate::text::ast::Span;
 
@@ -220,7 +220,7 @@ impl Checker<'_> {
                         format!("can never match: no dtype holds the number `{}`", name.text);
                     self.error(&name.span, text);
                 }
-                Some(What::Number(name.text.clone()))
+                Some(What::Number(Literal::new(&name.text)))
             }
             ast::Place::Any(span) => {
                 if half == Half::Rewrite {
@@ -398,7 +398,7 @@ impl Checker<'_> {
                     }
                 },
                 AttrType::Number(dtype) if parse(dtype, &number.text).is_ok() => {
-                    Some(AttrWhat::Number(number.text.clone()))
+                    Some(AttrWhat::Number(Literal::new(&number.text)))
                 }
                 _ => {
                     self.error(&number.span, wanted("a number"));
