@@ -134,6 +134,7 @@ impl ApplyPatterns {
             options,
             remarks: cx.rules().remarks,
             max_chain: u32::try_from(self.max_chain).unwrap_or(u32::MAX).max(1),
+            max_instructions: cx.limits().max_instructions,
             expensive_checks: cx.limits().expensive_checks,
         };
         Ok((number, settings))

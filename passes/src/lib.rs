@@ -29,7 +29,6 @@ mod localize_shared_memory;
 pub mod non_ssa_legalization;
 mod occupancy;
 mod order_constraints;
-mod outside;
 mod panics;
 mod print_memory_map;
 mod print_stats;

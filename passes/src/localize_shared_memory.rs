@@ -14,9 +14,9 @@ use bir_dialect::bir::ops::{OpCode, Trait};
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Dict, Ir, Op, Str, Value};
 
-use crate::outside::{Outside, function_allocs};
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic};
 use crate::pass_options;
+use bir_dialect::analysis::outside::{Outside, function_allocs};
 
 pass_options! {
     /// Makes shared buffers local where one core of several touches them.

@@ -16,9 +16,9 @@ use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Annot, Block, Dict, Ir, Op, Type, Value};
 use hashbrown::HashMap;
 
-use crate::outside::Outside;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic};
 use crate::pass_options;
+use bir_dialect::analysis::outside::Outside;
 
 type Fixed = foldhash::fast::FixedState;
 

@@ -19,9 +19,9 @@ use bir_dialect::bir::types::MemType;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Attr, Ir, Op, Operand, Value};
 
-use crate::outside::Outside;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic};
 use crate::pass_options;
+use bir_dialect::analysis::outside::Outside;
 
 pass_options! {
     /// Removes memsets nobody sees, and memsets of what holds the number already.

@@ -205,7 +205,8 @@ pub static CONSTRAINTS: &[Constraint] = &[
 pub static CLASSES: &[(&str, &str)] = &[
     (
         "exact_in_f32",
-        "every value of the dtype is an f32: floats, integers of at most 16 bits",
+        "every value of the dtype is an f32: floats, integers of at most 16 bits; not bool, of which arithmetic \
+         makes 0 or 1",
     ),
     ("float", "the dtype is a floating-point format"),
     ("integer", "the dtype is an integer, or bool"),
@@ -224,7 +225,10 @@ pub fn dtypes(name: &str) -> Option<DTypeSet> {
     let is: fn(DType) -> bool = match name {
         "float" => DType::is_float,
         "integer" => DType::is_integer,
-        "exact_in_f32" => |dtype| dtype.is_float() || dtype.is_integer() && dtype.bits() <= 16,
+        "exact_in_f32" => |dtype| {
+            let is_small = dtype.is_integer() && dtype.bits() <= 16 && dtype != DType::Bool;
+            dtype.is_float() || is_small
+        },
         _ => return None,
     };
     let mut set = DTypeSet::EMPTY;

@@ -1,7 +1,11 @@
 //! The dataflow view of a function, made when it is first asked and kept right from then on.
 
-use bir_dialect::analysis::deps::Memory;
-use bir_dialect::ir::{Ir, Op};
+use bir_dialect::analysis::deps::{Memory, meets_others};
+use bir_dialect::analysis::outside::{Outside, function_allocs};
+use bir_dialect::bir::program::names;
+use bir_dialect::ir::{Ir, Op, Value};
+
+use crate::estate::is_synchronised;
 
 /// Who writes and reads what in a function.
 ///
@@ -10,12 +14,21 @@ use bir_dialect::ir::{Ir, Op};
 pub struct Flow {
     func: Op,
     memory: Option<Memory>,
+    outside: Option<Outside>,
+    has_semaphores: Option<bool>,
+    has_ties: Option<bool>,
 }
 
 impl Flow {
     /// Of a function; nothing is computed yet.
     pub fn new(func: Op) -> Flow {
-        Flow { func, memory: None }
+        Flow {
+            func,
+            memory: None,
+            outside: None,
+            has_semaphores: None,
+            has_ties: None,
+        }
     }
 
     /// The function.
@@ -27,6 +40,47 @@ impl Flow {
     pub fn memory(&mut self, ir: &Ir) -> &Memory {
         let func = self.func;
         self.memory.get_or_insert_with(|| Memory::new(ir, func))
+    }
+
+    /// Whether anything in the function waits or signals. Rewrites hand on what does, so this stays.
+    pub fn has_semaphores(&mut self, ir: &Ir) -> bool {
+        let func = self.func;
+        *self
+            .has_semaphores
+            .get_or_insert_with(|| ir.walk_op(func).any(|op| is_synchronised(ir, op)))
+    }
+
+    /// Whether any location is placed, or shares the bytes of another by name.
+    pub fn has_ties(&mut self, ir: &Ir) -> bool {
+        let func = self.func;
+        let is_tied = |alloc: Op| {
+            let at = ir.ctx.dict_get(ir.dict(alloc), names::AT);
+            at.is_some() || ir.attr(alloc, "must_alias").is_some()
+        };
+        *self
+            .has_ties
+            .get_or_insert_with(|| function_allocs(ir, func).any(is_tied))
+    }
+
+    /// Whether other cores may write or read a location between two instructions of a block, or behind
+    /// the one and before the other, because something there waits for them.
+    pub fn others_between(&mut self, ir: &Ir, location: Value, a: Op, b: Op) -> bool {
+        let outside = self.outside.get_or_insert_with(|| Outside::new(ir));
+        let is_foreign = ir
+            .def_op(location)
+            .is_some_and(|alloc| outside.is_foreign(ir, alloc, location));
+        if !is_foreign || a == b {
+            return false;
+        }
+        let (from, to) = match ir.order_in_block(a) < ir.order_in_block(b) {
+            true => (a, b),
+            false => (b, a),
+        };
+        // Waits come before what they stand on, signals behind it.
+        let between = std::iter::successors(Some(from), |&op| ir.next(op).filter(|_| op != to));
+        between
+            .into_iter()
+            .any(|op| ir.walk_op(op).any(|op| meets_others(ir, op)))
     }
 
     /// Lets the next question compute everything anew.

@@ -610,8 +610,16 @@ fn placement(site: &mut Site<'_>) -> Result<(), Miss> {
                     && at.0 != place
                 {
                     let memory = site.flow.memory(site.ir);
-                    let except: Vec<Op> = site.found.ops.iter().flatten().copied().collect();
-                    if memory.touched_between(site.ir, at.0, place, at, &except) {
+                    // Those that stay look at it like anybody else.
+                    let stmts = form.stmts.iter().zip(&site.found.ops);
+                    let except: Vec<Op> = stmts
+                        .filter(|(stmt, _)| !stmt.keep)
+                        .filter_map(|(_, op)| *op)
+                        .collect();
+                    let location = site.ir.operand(at.1).value;
+                    if memory.touched_between(site.ir, at.0, place, at, &except)
+                        || (site.flow).others_between(site.ir, location, at.0, place)
+                    {
                         return Err(Miss::Early(var));
                     }
                 }
@@ -633,7 +641,10 @@ fn written_between(site: &mut Site<'_>, read: (Op, Operand), to: Op) -> bool {
         true => (read.0, to),
         false => (to, read.0),
     };
-    memory.clobbered_between(ir, from, until, read.0, read.1) || memory.writes(from, read.0, read.1)
+    let location = ir.operand(read.1).value;
+    memory.clobbered_between(ir, from, until, read.0, read.1)
+        || memory.writes(from, read.0, read.1)
+        || site.flow.others_between(ir, location, from, until)
 }
 
 /// The literal of a role, as an attribute: `None` where the number does not fit.

@@ -34,7 +34,8 @@ pub static NATIVES: &[Native] = &[Native {
         Param::Tile,
         Param::Word(&["pe", "act", "dve", "pool", "sp", "dma"]),
     ],
-    doc: "lets another engine execute the kept instruction that has the operand",
+    doc: "lets another engine execute the kept instruction that has the operand; not in a function with waits or \
+          signals, which count on the order of an engine",
     writes: false,
     apply: set_engine,
 }];
@@ -59,7 +60,7 @@ fn set_engine(rewriter: &mut Rewriter<'_>, form: &Form, found: &Found, args: &[A
         return false;
     };
     let attr: Attr = rewriter.ir.ctx.string(word);
-    if rewriter.ir.attr(op, "engine") == Some(attr) {
+    if rewriter.ir.attr(op, "engine") == Some(attr) || rewriter.has_semaphores() {
         return false;
     }
     rewriter.set_attr(op, "engine", Some(attr));

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::num::DType;
+use super::space::PSUM_BANK_BYTES;
 use crate::ir::{Attr, AttrView, Context, Sign, Type, TypeView};
 
 const KIND_PLACEMENT: u16 = 0x0100;
@@ -39,6 +40,23 @@ impl Placement {
             Placement::Address(address) => [2, 0, address],
         };
         ctx.dialect_attr(KIND_PLACEMENT, &words)
+    }
+
+    /// First partition on chip; 0 in DRAM.
+    pub fn partition(self) -> u32 {
+        match self {
+            Placement::Bytes { partition, .. } | Placement::Bank { partition, .. } => partition,
+            Placement::Address(_) => 0,
+        }
+    }
+
+    /// First byte in each partition on chip, or the address in DRAM.
+    pub fn byte(self) -> u64 {
+        match self {
+            Placement::Bytes { byte, .. } => byte,
+            Placement::Bank { bank, .. } => u64::from(bank) * PSUM_BANK_BYTES,
+            Placement::Address(address) => address,
+        }
     }
 
     /// The placement an attribute holds.

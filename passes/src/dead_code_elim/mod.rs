@@ -33,9 +33,9 @@ use bir_dialect::ir::{Ir, Op};
 use bir_dialect::text::diag::Place;
 
 use crate::options::Limit;
-use crate::outside::function_allocs;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic, symbol_text};
 use crate::pass_options;
+use bir_dialect::analysis::outside::function_allocs;
 
 use locations::{Locations, Touched};
 use roots::Roots;

@@ -8,7 +8,7 @@ use bir_dialect::bir::program::names;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{AttrView, Dict, Ir, Op, OperandData, Str, Value};
 
-use crate::outside::{function_allocs, is_open, referred};
+use bir_dialect::analysis::outside::{function_allocs, is_open, referred};
 
 /// What keeps an instruction whatever is read of it.
 const KEEP: &[Trait] = &[

@@ -11,7 +11,7 @@ use bir_dialect::bir::ops::OpCode;
 use bir_dialect::ir::{Def, Ir, Op, Operand};
 
 use super::roots::{Roots, keeps, uses};
-use crate::outside::function_allocs;
+use bir_dialect::analysis::outside::function_allocs;
 
 /// Instructions that only make dead stores, in text order.
 pub(super) fn dead(ir: &Ir, func: Op, roots: &Roots) -> Vec<Op> {

@@ -185,7 +185,7 @@ impl Judge<'_> {
         let (stem, serial) = name.rsplit_once("_SsaClone")?;
         serial.parse::<u32>().ok()?;
         let stem = self.before.ctx.find_str(stem)?;
-        crate::outside::function_allocs(self.before, self.func)
+        bir_dialect::analysis::outside::function_allocs(self.before, self.func)
             .filter_map(|alloc| self.before.result(alloc))
             .find(|&value| self.before.value_name(value) == Some(stem))
     }

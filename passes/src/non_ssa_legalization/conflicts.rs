@@ -10,7 +10,7 @@ use bir_dialect::analysis::access::Wholes;
 use bir_dialect::analysis::index::{Touch, Touches};
 use bir_dialect::ir::{Block, Ir};
 
-use crate::outside::Outside;
+use bir_dialect::analysis::outside::Outside;
 
 /// What was seen of a location so far.
 #[derive(Clone, Copy)]

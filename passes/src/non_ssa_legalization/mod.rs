@@ -23,10 +23,10 @@ use bir_dialect::analysis::index::Touches;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Ir, Op};
 
-use crate::outside::Outside;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic, symbol_text};
 use crate::pass_options;
 use crate::remove_redundant_loads::{self, LOADS, RETARGETED, Walks};
+use bir_dialect::analysis::outside::Outside;
 use splits::Split;
 
 pass_options! {
@@ -163,7 +163,7 @@ fn split(ir: &mut Ir, func: Op, splits: &[Split], cx: &mut PassContext<'_>) -> (
 fn remove_unused(ir: &mut Ir, on: &[Op], outside: &Outside, cx: &mut PassContext<'_>) -> bool {
     let found = cx.each(ir, on, |ir, func| {
         let mut outside = outside.clone();
-        crate::outside::function_allocs(ir, func)
+        bir_dialect::analysis::outside::function_allocs(ir, func)
             .filter(|&alloc| {
                 ir.result(alloc).is_some_and(|value| {
                     ir.first_use(value).is_none() && outside.is_private(ir, alloc, value)

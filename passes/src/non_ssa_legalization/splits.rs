@@ -6,7 +6,7 @@ use bir_dialect::analysis::lifetimes::{Lifetimes, Place, bytes, effect};
 use bir_dialect::ir::{Ir, Op, Operand, Value};
 
 use super::conflicts::conflicts;
-use crate::outside::Outside;
+use bir_dialect::analysis::outside::Outside;
 
 /// A location that becomes several.
 pub(super) struct Split {

@@ -34,12 +34,13 @@ pub(super) fn check(set: &RuleSet, file: usize, errors: &mut Vec<Diagnostic>) {
             by_code.entry(code).or_default().push((number, at));
         }
     }
-    let mut told: Vec<(usize, usize)> = Vec::new();
+    // A rule is told of once, with the first it meets.
+    let mut told = vec![false; set.rules.len()];
     for forms in by_code.values() {
         for bucket in buckets(set, forms) {
             for (i, &(a, form)) in bucket.iter().enumerate() {
                 for &(b, other) in &bucket[i + 1..] {
-                    if a == b || told.contains(&(a, b)) {
+                    if a == b || told[b] {
                         continue;
                     }
                     let (one, two) = (&set.rules[a], &set.rules[b]);
@@ -49,7 +50,7 @@ pub(super) fn check(set: &RuleSet, file: usize, errors: &mut Vec<Diagnostic>) {
                     }
                     let (x, y) = (&one.forms[form], &two.forms[other]);
                     if let Some(error) = meet(set, (one, x), (two, y), file) {
-                        told.push((a, b));
+                        told[b] = true;
                         errors.push(error);
                     }
                 }

@@ -4,14 +4,15 @@
 //! * a constant beside a variable is an immediate of `tensor_scalar` or a tile of `tensor_tensor` known
 //!   to hold it everywhere;
 //! * where the op commutes – the op table says – both orders are matched;
-//! * what stands deeper is computed by an instruction of its own, which stays.
+//! * what stands deeper is computed by an instruction of its own, which stays, and is read as it was
+//!   written.
 
 use bir_dialect::bir::ops::{ALU, AluOp, Arity};
 use bir_dialect::text::diag::{Diagnostic, Place as At, did_you_mean};
 
 use crate::text::ast::*;
 
-/// The result of the whole; no user can write the name.
+/// The result of the whole where it has no name; no user can write this one.
 const RESULT: &str = "result'";
 /// A rule has at most so many forms.
 const MAX_FORMS: usize = 256;
@@ -25,8 +26,12 @@ struct Piece {
 
 /// The patterns a rule stands for.
 pub(super) fn patterns(rule: &TermRule) -> Result<Vec<Pattern>, Box<Diagnostic>> {
-    if let Term::Var(_) | Term::Splat(..) | Term::SplatVar(..) = rule.left {
-        let what = match rule.left {
+    let (whole, result) = match &rule.left {
+        Term::Named(name, inner) => (&**inner, name.text.as_str()),
+        term => (term, RESULT),
+    };
+    if !matches!(whole, Term::Apply(..)) {
+        let what = match whole {
             Term::Var(_) => "a bare variable matches everything",
             _ => "a constant alone is no instruction",
         };
@@ -38,13 +43,13 @@ pub(super) fn patterns(rule: &TermRule) -> Result<Vec<Pattern>, Box<Diagnostic>>
     }
     let mut fresh = 0;
     let pieces = left(
-        &rule.left,
-        RESULT,
+        whole,
+        result,
         false,
         &mut fresh,
         !rule.conditions.is_empty(),
     )?;
-    let action = right(&rule.right)?;
+    let action = right(&rule.right, result)?;
     Ok(pieces
         .into_iter()
         .map(|piece| Pattern {
@@ -146,6 +151,25 @@ enum Side {
     Tile(Operand, Vec<Piece>),
 }
 
+/// What is computed further inside. Whoever reads it in another order would be given elements of others.
+fn inside(
+    term: &Term,
+    name_of: &str,
+    span: &Span,
+    fresh: &mut usize,
+    asymmetric: bool,
+) -> Result<Side, Box<Diagnostic>> {
+    let mut pieces = left(term, name_of, true, fresh, asymmetric)?;
+    for piece in &mut pieces {
+        piece.conds.push(Condition::Named {
+            name: name("same_access", span),
+            arguments: vec![Argument::Tile(name(name_of, span))],
+            span: span.clone(),
+        });
+    }
+    Ok(Side::Tile(tile(name_of, span), pieces))
+}
+
 fn left(
     term: &Term,
     out: &str,
@@ -171,16 +195,22 @@ fn left(
             ),
             Term::Apply(_, _, span) => {
                 *fresh += 1;
-                let inner = format!("t{fresh}'");
-                let pieces = left(term, &inner, true, fresh, asymmetric)?;
-                Side::Tile(tile(&inner, span), pieces)
+                inside(term, &format!("t{fresh}'"), span, fresh, asymmetric)?
             }
+            Term::Named(name, term) => match &**term {
+                Term::Apply(..) => inside(term, &name.text, &name.span, fresh, asymmetric)?,
+                _ => {
+                    let message = format!("`?{}` names a constant", name.text);
+                    let error = Diagnostic::error(At::Span(name.span.clone()), message);
+                    return Err(Box::new(error.help("only what is computed has a name")));
+                }
+            },
         });
     }
     let mut sides = sides.into_iter();
     let (first, second) = (sides.next(), sides.next());
     let mut ways: Vec<Piece> = Vec::new();
-    let inside: usize = [&first, &second]
+    let ways_inside: usize = [&first, &second]
         .into_iter()
         .map(|side| match side {
             Some(Side::Tile(_, before)) => before.len(),
@@ -188,7 +218,7 @@ fn left(
         })
         .product();
     // What follows writes each of them in four ways at most.
-    if inside * 4 > MAX_FORMS {
+    if ways_inside * 4 > MAX_FORMS {
         let message = format!("this can be written in more than {MAX_FORMS} ways");
         return Err(Box::new(
             Diagnostic::error(At::Span(span.clone()), message)
@@ -218,7 +248,7 @@ fn left(
         }
         (Some(Side::Tile(a, before)), Some(Side::Constant(c, number)))
         | (Some(Side::Constant(c, number)), Some(Side::Tile(a, before))) => {
-            let constant_first = !matches!(terms[0], Term::Var(_) | Term::Apply(..));
+            let constant_first = !is_tile(&terms[0]);
             let orders: &[bool] = match info.commutes {
                 true => &[false, true],
                 false => &[false],
@@ -267,7 +297,9 @@ fn left(
                 instruction("tensor_tensor", Some(op), out, sources, false, span)
             };
             way(&both, vec![], stmt(&a, &b));
-            let nested = terms.iter().any(|term| matches!(term, Term::Apply(..)));
+            let nested = terms
+                .iter()
+                .any(|term| is_tile(term) && !matches!(term, Term::Var(_)));
             let one_variable = matches!(
                 (&terms[0], &terms[1]),
                 (Term::Var(x), Term::Var(y)) if x.text == y.text
@@ -281,7 +313,15 @@ fn left(
     Ok(ways)
 }
 
-fn right(term: &Term) -> Result<Statement, Box<Diagnostic>> {
+fn is_tile(term: &Term) -> bool {
+    match term {
+        Term::Var(_) | Term::Apply(..) => true,
+        Term::Named(_, term) => is_tile(term),
+        Term::Splat(..) | Term::SplatVar(..) => false,
+    }
+}
+
+fn right(term: &Term, result: &str) -> Result<Statement, Box<Diagnostic>> {
     let span = term.span();
     let constant = |term: &Term| match term {
         Term::Splat(number, span) => Some(operand(Vec::new(), Place::Number(number.clone()), span)),
@@ -298,7 +338,7 @@ fn right(term: &Term) -> Result<Statement, Box<Diagnostic>> {
         return Ok(instruction(
             "tensor_copy",
             None,
-            RESULT,
+            result,
             vec![source],
             false,
             &span,
@@ -308,7 +348,7 @@ fn right(term: &Term) -> Result<Statement, Box<Diagnostic>> {
         return Ok(instruction(
             "memset",
             None,
-            RESULT,
+            result,
             vec![value],
             false,
             &span,
@@ -323,12 +363,12 @@ fn right(term: &Term) -> Result<Statement, Box<Diagnostic>> {
     alu(op, terms.len())?;
     let made = match &terms[..] {
         [one] => variable(one)
-            .map(|a| instruction("tensor_scalar", Some(op), RESULT, vec![a], false, &span)),
+            .map(|a| instruction("tensor_scalar", Some(op), result, vec![a], false, &span)),
         [a, b] => match (variable(a), variable(b), constant(a), constant(b)) {
             (Some(a), Some(b), _, _) => Some(instruction(
                 "tensor_tensor",
                 Some(op),
-                RESULT,
+                result,
                 vec![a, b],
                 false,
                 &span,
@@ -336,7 +376,7 @@ fn right(term: &Term) -> Result<Statement, Box<Diagnostic>> {
             (Some(a), _, _, Some(c)) => Some(instruction(
                 "tensor_scalar",
                 Some(op),
-                RESULT,
+                result,
                 vec![a, c],
                 false,
                 &span,
@@ -344,7 +384,7 @@ fn right(term: &Term) -> Result<Statement, Box<Diagnostic>> {
             (_, Some(b), Some(c), _) => Some(instruction(
                 "tensor_scalar",
                 Some(op),
-                RESULT,
+                result,
                 vec![b, c],
                 true,
                 &span,

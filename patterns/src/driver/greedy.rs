@@ -116,8 +116,11 @@ pub(super) fn run(ir: &mut Ir, work: &mut Work<'_>) {
     // Rules about one instruction alone need not look at others again.
     let looks_around =
         forms().any(|form| !(form.plan.is_empty() && form.conds.iter().all(Cond::is_local)));
-    // Remarks and checks are about each instruction, so none is like another.
-    let is_watched = work.settings.remarks != super::Remarks::Off || work.checks.is_some();
+    // Remarks and checks are about each instruction, so none is like another; neither do types say which
+    // locations share bytes.
+    let is_watched = work.settings.remarks != super::Remarks::Off
+        || work.checks.is_some()
+        || work.flow.has_ties(ir);
     let mut recall = Recall::default();
     let mut links = Links::default();
     while let Some(op) = queue.next() {

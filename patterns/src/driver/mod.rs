@@ -29,6 +29,10 @@ use crate::rewriter::{Plan, Rewriter};
 use crate::rule::{Driver, Flags, Rule, RuleSet};
 use checks::Checks;
 
+/// A run may make this many instructions of each, and this many more.
+const MOST_GROWTH: u64 = 16;
+const SOME_GROWTH: u64 = 4096;
+
 /// Which remarks are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Remarks {
@@ -66,6 +70,8 @@ pub struct Settings {
     pub remarks: Remarks,
     /// Rewrites of what rewrites made, one after the other, before the greedy driver gives up.
     pub max_chain: u32,
+    /// Instructions of a function beyond which rules may not make it grow.
+    pub max_instructions: u64,
     /// Whether the rewriter's contract is checked after every step.
     pub expensive_checks: bool,
 }
@@ -78,6 +84,7 @@ impl Default for Settings {
             options: Vec::new(),
             remarks: Remarks::Off,
             max_chain: 64,
+            max_instructions: u64::MAX,
             expensive_checks: false,
         }
     }
@@ -134,6 +141,8 @@ pub fn apply(
             .iter()
             .map(|rule| is_on(set, rule, settings))
             .collect(),
+        grown: 0,
+        size: None,
         report: Report {
             counters: vec![Counter::default(); set.rules.len()],
             ..Report::default()
@@ -168,6 +177,10 @@ struct Work<'a> {
     made_by: Option<u32>,
     /// Per rule.
     on: Vec<bool>,
+    /// Instructions rewrites added, less those that went.
+    grown: i64,
+    /// Instructions the function had.
+    size: Option<u64>,
     report: Report,
 }
 
@@ -322,11 +335,39 @@ impl Work<'_> {
         if self.settings.remarks.passed() {
             self.remark(place, rule, &format!("`{}` fired", rule.name));
         }
+        self.grown += made.len() as i64 - gone.len() as i64;
+        if self.grown > 0 && made.len() > gone.len() {
+            self.bound(ir, number, made.first().copied().unwrap_or(place));
+        }
         if let Some(checks) = &mut self.checks {
             let broken = checks.fired(ir, &mut self.flow, &self.estate, rule, &made);
             self.report.error = broken.or(self.report.error.take());
         }
         Ok(Some(Done { made, gone }))
+    }
+
+    /// Ends a run that makes the function grow and grow.
+    fn bound(&mut self, ir: &Ir, number: usize, place: Op) {
+        let func = self.flow.func();
+        let grown = self.grown;
+        // Counted when a rewrite first adds something.
+        let size = self
+            .size
+            .get_or_insert_with(|| (ir.walk_op(func).count() as u64).saturating_sub(grown as u64));
+        let now = *size + grown as u64;
+        let most = (*size * MOST_GROWTH + SOME_GROWTH).min(self.settings.max_instructions);
+        if now <= most {
+            return;
+        }
+        let rule = &self.set.rules[number];
+        let message = format!(
+            "rules made {now} instructions of {size}, more than the limit of {most}; the last was `{}`",
+            rule.name
+        );
+        let error = Diagnostic::error(Place::Op(place, Part::Whole), message).help(
+            "a rule whose right side fits its own left side adds for ever: narrow its left side",
+        );
+        self.report.error.get_or_insert(error);
     }
 
     /// Whether a rule that did not fire left things as they were, as far as that is checked.

@@ -15,7 +15,6 @@ use bir_dialect::ir::{Annot, Attr, AttrView, Ir, NewOp, NewOperand, Op, Str, Val
 use smallvec::SmallVec;
 
 use super::Rewriter;
-use crate::estate::is_synchronised;
 use crate::matcher::{Bound, Found, LiteralTypes, Miss, engine_attr, literal, value};
 use crate::rule::{AttrWhat, Form, Stmt, What};
 
@@ -171,6 +170,7 @@ impl Rewriter<'_> {
             draft.dict.push((name, attr));
         }
         self.check_roles(at, &draft)?;
+        self.check_overlap(at, &draft)?;
         self.engine(at, &mut draft, form, found)?;
         Ok(draft)
     }
@@ -230,7 +230,7 @@ impl Rewriter<'_> {
             return Ok(());
         }
         let is_chosen = stmt.attrs.iter().any(|attr| attr.def.name == "engine");
-        let is_bound = !form.stmts[form.at].keep && is_synchronised(self.ir, place);
+        let is_bound = !form.stmts[form.at].keep && self.flow.has_semaphores(self.ir);
         let engine = draft
             .dict
             .iter()
@@ -325,7 +325,8 @@ impl Rewriter<'_> {
                 named
             }
         };
-        if form.stmts[form.at].keep || !is_synchronised(self.ir, place) {
+        // What an engine is told to do in which order is what waits and signals of others count on.
+        if form.stmts[form.at].keep || !self.flow.has_semaphores(self.ir) {
             return Ok(());
         }
         let (wanted, queue) = match Stream::of(self.ir, place, target) {

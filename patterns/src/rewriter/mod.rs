@@ -7,11 +7,12 @@
 //! * where one instruction takes the place of another, that one becomes it;
 //! * elsewhere the instruction whose place is taken hands on what it carried: number, dependences, coordinate,
 //!   waits (to the first new instruction), signals (to the last), location, comments, attributes
-//!   with a prefix; the new instructions run on its engine if it waits or signals;
+//!   with a prefix; where anything in the function waits or signals, the new instructions run on its engine;
 //! * what goes without an heir in its place hands on its edges and waits as
 //!   `estate` says.
 
 mod draft;
+mod overlap;
 
 use bir_dialect::analysis::sync::Stream;
 use bir_dialect::bir::ops::OpCode;
@@ -84,6 +85,11 @@ impl<'a> Rewriter<'a> {
             made: Vec::new(),
             gone: Vec::new(),
         }
+    }
+
+    /// Whether anything in the function waits or signals.
+    pub(crate) fn has_semaphores(&mut self) -> bool {
+        self.flow.has_semaphores(self.ir)
     }
 
     /// Sets or removes an attribute.

@@ -178,6 +178,8 @@ pub struct Entry {
 pub enum Value {
     /// `$a`
     Var(Name),
+    /// `_`
+    Any(Span),
     /// `[1, 2]`
     List(Vec<i64>, Span),
     /// A number.
@@ -270,6 +272,8 @@ pub struct TermRule {
 pub enum Term {
     /// `?x`
     Var(Name),
+    /// `?t:(add ?x ?y)`
+    Named(Name, Box<Term>),
     /// `(splat 1.0)`
     Splat(Name, Span),
     /// `(splat $c)`
@@ -283,6 +287,7 @@ impl Term {
     pub fn span(&self) -> Span {
         match self {
             Term::Var(name) => name.span.clone(),
+            Term::Named(name, inner) => name.span.start..inner.span().end,
             Term::Splat(_, span) | Term::SplatVar(_, span) | Term::Apply(_, _, span) => {
                 span.clone()
             }

@@ -305,6 +305,7 @@ fn entry(one: &Entry) -> String {
     let name = format!("{}{mark}", one.name.text);
     let value = match &one.value {
         None => return name,
+        Some(Value::Any(_)) => "_".to_owned(),
         Some(Value::Var(var)) => format!("${}", var.text),
         Some(Value::List(list, _)) => format!("{list:?}"),
         Some(Value::Number(number)) => number.text.clone(),
@@ -387,6 +388,7 @@ pub(super) fn condition(one: &Condition, level: u8) -> String {
 fn term(one: &Term) -> String {
     match one {
         Term::Var(name) => format!("?{}", name.text),
+        Term::Named(name, inner) => format!("?{}:{}", name.text, term(inner)),
         Term::Splat(number, _) => format!("(splat {})", number.text),
         Term::SplatVar(name, _) => format!("(splat ${})", name.text),
         Term::Apply(op, list, _) => {

@@ -33,7 +33,7 @@ pub(super) fn rule_name(rule: Rule) -> Option<&'static str> {
         Rule::value => "a value",
         Rule::condition | Rule::one | Rule::named => "a condition",
         Rule::relation => "a comparison",
-        Rule::term => "a term",
+        Rule::term | Rule::apply => "a term",
         Rule::header => "settings `(…)`",
         Rule::setting => "a setting",
         Rule::truth => "`true` or `false`",

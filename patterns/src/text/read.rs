@@ -49,7 +49,10 @@ fn syntax_error(text: &str, base: usize, error: &pest::error::Error<Rule>) -> Di
     };
     let found = match &rest[..length] {
         "" => "the end of the item".to_owned(),
-        found => format!("`{found}`"),
+        found => match found.chars().find(|c| c.is_control() || *c == '\u{feff}') {
+            Some(unseen) => format!("U+{:04X}", u32::from(unseen)),
+            None => format!("`{found}`"),
+        },
     };
     let mut expected: Vec<&str> = match &error.variant {
         ErrorVariant::ParsingError { positives, .. } => positives
@@ -348,6 +351,7 @@ impl Reader {
         let inner = pair.into_inner().next()?;
         let span = self.span(&inner);
         Some(match inner.as_rule() {
+            Rule::any => Value::Any(span),
             Rule::attribute => Value::Var(self.name(&inner)),
             Rule::list => {
                 let numbers = inner.into_inner().map(|one| one.as_str().parse());
@@ -480,11 +484,23 @@ impl Reader {
     }
 
     fn term(&self, pair: Node<'_>) -> Option<Term> {
+        let mut parts = pair.into_inner();
+        let first = parts.next()?;
+        if first.as_rule() != Rule::variable {
+            return self.apply(first);
+        }
+        let name = self.name(&first);
+        Some(match parts.next() {
+            Some(term) => Term::Named(name, Box::new(self.apply(term)?)),
+            None => Term::Var(name),
+        })
+    }
+
+    fn apply(&self, pair: Node<'_>) -> Option<Term> {
         let span = self.span(&pair);
         let mut parts = pair.into_inner();
         let first = parts.next()?;
         Some(match first.as_rule() {
-            Rule::variable => Term::Var(self.name(&first)),
             Rule::kw_splat => {
                 let what = parts.next()?;
                 match what.as_rule() {

@@ -9,6 +9,9 @@ use bir_dialect::text::diag::{Diagnostic, Place};
 
 use super::ast::Span;
 
+/// Bytes of an item, so that what is done with one stays short.
+const MAX_ITEM: usize = 1 << 16;
+
 /// Brackets may nest so deep.
 pub(super) const MAX_DEPTH: usize = 64;
 
@@ -138,6 +141,20 @@ pub(super) fn scan(text: &str) -> Scanned {
         let end = first + text[first..].trim_end().len();
         out.items.push(first..end);
     }
+    let Scanned { items, errors, .. } = &mut out;
+    items.retain(|item| {
+        let is_long = item.len() > MAX_ITEM;
+        if is_long {
+            let first = text[item.clone()].lines().next().map_or(0, str::len);
+            let place = Place::Span(item.start..item.start + first.min(80));
+            let message = format!(
+                "an item has {MAX_ITEM} bytes at most, this has {}",
+                item.len()
+            );
+            errors.push(Diagnostic::error(place, message));
+        }
+        !is_long
+    });
     out
 }
 

@@ -448,3 +448,52 @@ fn syntax_errors_say_what_was_expected() {
     says(&found, "unknown operation `ad`");
     says(&found, "unknown operation `sub`");
 }
+
+#[test]
+fn what_is_named_in_a_law_is_computed() {
+    says(
+        &findings("set s greedy;\nrewrite r : (add ?x ?c:(splat 1.0)) => ?x;"),
+        "`?c` names a constant",
+    );
+    let fine = "set s greedy;\nrewrite r : ?y:(add ?t:(multiply ?x (splat 2.0)) (splat 1.0)) => (add ?t (splat 1.0)) where bf16(?y), f32(?t);";
+    assert_eq!(findings(fine), Vec::<String>::new());
+}
+
+#[test]
+fn files_that_would_take_long_are_refused() {
+    let long = format!(
+        "set s;\npattern p {{ match {{ tensor_scalar add %y <- %x, $a; }} rewrite {{ tensor_scalar add %y <- %x, ({} $a); }} }}",
+        "$a + ".repeat(30_000)
+    );
+    let [found] = &findings(&long)[..] else {
+        panic!()
+    };
+    assert!(
+        found.starts_with("an item has 65536 bytes at most, this has "),
+        "{found}"
+    );
+    let chain: String = (1..=65)
+        .map(|at| format!("tensor_copy %a{at} <- %a{};", at - 1))
+        .collect();
+    says(
+        &pattern(&format!(
+            "match {{ {chain} }} rewrite {{ tensor_copy %a65 <- %a0; }}"
+        )),
+        "a pattern matches 64 instructions at most",
+    );
+    let equal: String = (0..300)
+        .map(|at| {
+            format!("pattern p{at} {{ match {{ tensor_scalar add %y <- %x, 1.0; }} rewrite {{ tensor_copy %y <- %x; }} }}\n")
+        })
+        .collect();
+    // Each is told of once.
+    assert_eq!(findings(&format!("set s greedy;\n{equal}")).len(), 299);
+}
+
+#[test]
+fn characters_nobody_sees_are_told_by_number() {
+    let [found] = &findings("\u{feff}set s;")[..] else {
+        panic!()
+    };
+    assert!(found.ends_with("found U+FEFF"), "{found}");
+}

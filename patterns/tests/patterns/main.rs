@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail so
 
 mod apply;
+mod bounds;
 mod check;
 mod common;
 mod constraints;

@@ -8,10 +8,9 @@ use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::new_ir;
 use bir_dialect::ir::Ir;
 use bir_dialect::text::diag::{Diagnostics, Place};
-use bir_dialect::text::render::{SourceFile, line_col, render, resolve};
+use bir_dialect::text::render::{ReportStyle, SourceFile, line_col, render, resolve};
 use bir_dialect::text::{ParseOptions, parse};
 use bir_patterns::constraints::{CLASSES, CONSTRAINTS, Param};
-use bir_patterns::library::report as render_rules;
 use bir_patterns::natives::NATIVES;
 use bir_patterns::text as pattern_text;
 use bir_patterns::verify::{Effort, Verdict, verify};
@@ -177,6 +176,15 @@ fn say(text: &str) -> Done {
     Output::Stdout.write(text)
 }
 
+/// Prints findings about a file of rules.
+fn print_findings(input: &Input, diags: &Diagnostics, style: ReportStyle) {
+    let file = SourceFile {
+        name: &input.name,
+        text: &input.text,
+    };
+    report::print(&new_ir(), file, diags, style, report::ERROR_LIMIT);
+}
+
 /// The shipped sets and those of files; findings are printed.
 fn load(args: &Args, files: &[String]) -> Result<Library, String> {
     let style = report::style(args.diagnostics, args.color);
@@ -185,7 +193,7 @@ fn load(args: &Args, files: &[String]) -> Result<Library, String> {
     for path in files {
         let input = Input::read(path)?;
         let diags = library.add(&input.name, &input.text);
-        report::text(&render_rules(&input.name, &input.text, &diags, style));
+        print_findings(&input, &diags, style);
         wrong |= diags.has_errors();
     }
     match wrong {
@@ -202,7 +210,7 @@ fn format(args: &Args, files: &[String], check: bool) -> Done {
         let file = pattern_text::parse(&input.text, &mut diags);
         if diags.has_errors() {
             let style = report::style(args.diagnostics, args.color);
-            report::text(&render_rules(&input.name, &input.text, &diags, style));
+            print_findings(&input, &diags, style);
             failed = true;
             continue;
         }

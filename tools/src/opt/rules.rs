@@ -1,7 +1,8 @@
 //! The rules of a run, as the flags ask.
 
+use bir_dialect::bir::program::new_ir;
+use bir_dialect::text::render::SourceFile;
 use bir_passes::Rules;
-use bir_patterns::library::report as render;
 use bir_patterns::{Library, Remarks};
 
 use super::Failure;
@@ -28,7 +29,11 @@ pub(super) fn load(args: &Args) -> Result<Rules, Failure> {
     for path in &args.pipeline.patterns {
         let input = Input::read(path).map_err(Failure::message)?;
         let diags = library.add(&input.name, &input.text);
-        report::text(&render(&input.name, &input.text, &diags, style));
+        let file = SourceFile {
+            name: &input.name,
+            text: &input.text,
+        };
+        report::print(&new_ir(), file, &diags, style, args.reports.error_limit);
         wrong |= diags.has_errors();
     }
     match wrong {

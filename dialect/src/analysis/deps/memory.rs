@@ -153,6 +153,14 @@ impl Memory {
         memory
     }
 
+    /// How far the first byte of one location stands behind that of another – partitions and bytes –
+    /// where they may share bytes.
+    pub fn distance(&self, from: Value, to: Value) -> Option<(i64, i64)> {
+        let (one, other) = (self.locations.get(&from)?, self.locations.get(&to)?);
+        let by = (other.1.0 - one.1.0, other.1.1 - one.1.1);
+        (one.0 == other.0).then_some(by)
+    }
+
     /// Takes note of an instruction that was inserted, and of what its regions hold.
     pub fn insert(&mut self, ir: &Ir, op: Op) {
         if self.position(ir, op).is_none() {

@@ -44,6 +44,7 @@ pub use carried::{Carried, Distance, carried};
 pub use erase::{Erased, erase};
 pub use graph::{Edge, Graph, Kinds, Source};
 pub use memory::{LastWriter, Memory};
+pub use ordered::meets_others;
 pub use reduce::{Reduced, reduce};
 pub use semaphores::stand_in;
 pub use text::{attach, attached, detach};

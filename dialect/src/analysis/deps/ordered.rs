@@ -205,6 +205,12 @@ impl Around {
     }
 }
 
+/// Whether an instruction waits for others or lets others go on: engines, or cores.
+pub fn meets_others(ir: &Ir, op: Op) -> bool {
+    let is_collective = OpCode::of(ir, op).is_some_and(|code| code.def().has(Trait::Collective));
+    is_collective || meets(ir, op) != Meets::Nobody
+}
+
 fn meets(ir: &Ir, op: Op) -> Meets {
     let Some(code) = OpCode::of(ir, op) else {
         return Meets::All;

@@ -8,7 +8,7 @@ use super::walk::mem_of;
 use crate::bir::attrs::Placement;
 use crate::bir::ops::OpCode;
 use crate::bir::program::{names, symbol_name};
-use crate::bir::space::{PSUM_BANK_BYTES, Space};
+use crate::bir::space::Space;
 use crate::ir::{AttrView, Dict, Ir, Op, Type, Value};
 
 /// What decides whether two locations share bytes.
@@ -110,16 +110,7 @@ fn location(ir: &Ir, op: Op, value: Value) -> Location {
         space: mem.map_or(Space::Dram, |mem| mem.space),
         partitions: limit(mem.map(|mem| mem.partitions())),
         bytes: limit(mem.and_then(|mem| mem.free_bytes())),
-        place: place.map(|place| match place {
-            Placement::Bytes { partition, byte } => {
-                (i64::from(partition), byte.min(1 << 60) as i64)
-            }
-            Placement::Bank { partition, bank } => (
-                i64::from(partition),
-                i64::from(bank) * PSUM_BANK_BYTES as i64,
-            ),
-            Placement::Address(address) => (0, address.min(1 << 60) as i64),
-        }),
+        place: place.map(|at| (i64::from(at.partition()), at.byte().min(1 << 60) as i64)),
         storage: 0,
         origin: (0, 0),
         initial: match outside {

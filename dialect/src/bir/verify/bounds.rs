@@ -11,7 +11,6 @@ use super::super::space::{Engine, PARTITIONS, Space};
 use super::super::types::MemType;
 use super::driver::Verifier;
 use super::facts::{Facts, Fault, MAX_FREE_PAIRS};
-use super::placement::base_partition;
 use super::words::{counted, value_text};
 use crate::ir::{Ir, Op, OperandData, Value};
 use crate::text::diag::{Diagnostic, Part, Place};
@@ -420,7 +419,7 @@ impl Verifier<'_> {
         let base = self
             .placement(operand.value)
             .and_then(|at| Placement::get(&self.ir.ctx, at))
-            .map_or(0, |at| i128::from(base_partition(at)));
+            .map_or(0, |at| i128::from(at.partition()));
         let quantum = window_quantum(count);
         let start = i128::from(fact.start);
         if !fact.has_terms {

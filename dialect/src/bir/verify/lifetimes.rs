@@ -6,7 +6,6 @@ use super::super::attrs::Placement;
 use super::super::program::names;
 use super::super::space::Space;
 use super::super::types::MemType;
-use super::placement::{base_byte, base_partition};
 use super::words::value_text;
 use crate::analysis::access::Wholes;
 use crate::analysis::index::{self, FunctionIndex};
@@ -32,7 +31,7 @@ impl Placed {
         let Some(at) = at.and_then(|attr| Placement::get(&ir.ctx, attr)) else {
             return;
         };
-        let (partition, byte) = (u64::from(base_partition(at)), base_byte(at));
+        let (partition, byte) = (u64::from(at.partition()), at.byte());
         let place = Place {
             space: mem.space,
             partitions: (partition, partition.saturating_add(mem.partitions())),

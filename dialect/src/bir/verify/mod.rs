@@ -223,7 +223,7 @@ impl<'a> OpContext<'a> {
         let at = self.ir.ctx.dict_get(self.ir.dict(alloc), names::AT);
         let base = at
             .and_then(|at| Placement::get(&self.ir.ctx, at))
-            .map_or(0, placement::base_partition);
+            .map_or(0, Placement::partition);
         facts.start.checked_add(i64::from(base))
     }
 

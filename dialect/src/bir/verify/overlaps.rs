@@ -22,7 +22,6 @@ use super::super::space::Space;
 use super::super::types::MemType;
 use super::super::view::OpView;
 use super::driver::{NONE, Verifier};
-use super::placement::{base_byte, base_partition};
 use super::words::value_text;
 use crate::analysis::access::{Footprint, StrideSet, footprint};
 use crate::ir::{Annot, AttrView, Op, Str, Value};
@@ -108,7 +107,7 @@ impl Verifier<'_> {
             .and_then(|attr| Placement::get(&ir.ctx, attr))
             .and_then(|at| {
                 let mem = MemType::get(&ir.ctx, ir.value_type(value))?;
-                let (partition, byte) = (u64::from(base_partition(at)), base_byte(at));
+                let (partition, byte) = (u64::from(at.partition()), at.byte());
                 let ends = [
                     partition.checked_add(mem.partitions())?,
                     byte.checked_add(mem.free_bytes()?)?,

@@ -74,20 +74,3 @@ pub(super) fn placement_fault(mem: &MemType<'_>, at: Placement, target: Target) 
         )
     })
 }
-
-/// First partition of a placement on chip.
-pub(super) fn base_partition(at: Placement) -> u32 {
-    match at {
-        Placement::Bytes { partition, .. } | Placement::Bank { partition, .. } => partition,
-        Placement::Address(_) => 0,
-    }
-}
-
-/// First byte in each partition of a placement on chip, or the address in DRAM.
-pub(super) fn base_byte(at: Placement) -> u64 {
-    match at {
-        Placement::Bytes { byte, .. } => byte,
-        Placement::Bank { bank, .. } => u64::from(bank) * PSUM_BANK_BYTES,
-        Placement::Address(address) => address,
-    }
-}

@@ -381,6 +381,19 @@ impl Checker<'_> {
                 self.typed(id, Ty::of(entry.ty), &var.span);
                 Some(AttrWhat::Bind(id))
             }
+            Some(ast::Value::Any(span)) => {
+                if half == Half::Rewrite {
+                    let text = "`_` stands for anything; a rewrite needs something";
+                    self.error(span, text);
+                    return;
+                }
+                // A name nobody can write, so that nobody misses its use.
+                let fresh = ast::Name {
+                    text: format!("any{}'", self.vars.len()),
+                    span: span.clone(),
+                };
+                Some(AttrWhat::Bind(self.bind(&fresh, VarKind::Attr)))
+            }
             Some(ast::Value::Choice(names)) => match self.words_of(names, entry, def, half) {
                 Some(what) => Some(what),
                 None => return,

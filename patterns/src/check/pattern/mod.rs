@@ -16,6 +16,9 @@ use crate::text::ast;
 use crate::text::ast::Span;
 pub(crate) use whole::domain;
 
+/// Instructions of a pattern: every one is joined to the others, and asked for at run time.
+const MAX_STATEMENTS: usize = 64;
+
 /// What an attribute variable holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ty {
@@ -101,6 +104,11 @@ impl<'d> Checker<'d> {
         if pattern.statements.is_empty() {
             let text = format!("pattern `{}` matches no instruction", pattern.name.text);
             self.error(&pattern.name.span, text);
+        }
+        if let Some(one) = pattern.statements.get(MAX_STATEMENTS) {
+            let text = format!("a pattern matches {MAX_STATEMENTS} instructions at most");
+            self.error(&one.span, text);
+            return None;
         }
         let stmts: Vec<Option<Stmt>> = pattern
             .statements

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::names;
-use bir_dialect::ir::{AttrView, Dict, Ir, Op, Str, Value};
+use crate::bir::ops::OpCode;
+use crate::bir::program::names;
+use crate::ir::{AttrView, Dict, Ir, Op, Str, Value};
 
 /// Attributes that say that the bytes of a location are somebody else's business too.
 const TIES: &[&str] = &[
@@ -16,8 +16,8 @@ const TIES: &[&str] = &[
 ];
 
 /// Tells the locations nobody but the instructions of their function can see.
-#[derive(Clone)]
-pub(crate) struct Outside {
+#[derive(Clone, Debug)]
+pub struct Outside {
     /// Names the `remote_target` of another core or a `must_alias` refers to.
     named: HashSet<Str>,
     /// The attribute list seen last, and what it says.
@@ -26,7 +26,7 @@ pub(crate) struct Outside {
 
 impl Outside {
     /// Reads what locations of the whole file refer to one another by name.
-    pub(crate) fn new(ir: &Ir) -> Outside {
+    pub fn new(ir: &Ir) -> Outside {
         let mut named = HashSet::new();
         let mut ties: [Option<Str>; 2] = [None; 2];
         for (slot, name) in ties.iter_mut().zip(["must_alias", "remote_target"]) {
@@ -50,7 +50,7 @@ impl Outside {
 
     /// Whether a location is internal and local, and no other location, core or module shares its
     /// bytes.
-    pub(crate) fn is_private(&mut self, ir: &Ir, alloc: Op, value: Value) -> bool {
+    pub fn is_private(&mut self, ir: &Ir, alloc: Op, value: Value) -> bool {
         let dict = ir.dict(alloc);
         let is_private = match self.last {
             Some((known, answer)) if known == dict => answer,
@@ -61,12 +61,12 @@ impl Outside {
     }
 
     /// Whether another core may write a location unseen by its function.
-    pub(crate) fn is_foreign(&self, ir: &Ir, alloc: Op, value: Value) -> bool {
+    pub fn is_foreign(&self, ir: &Ir, alloc: Op, value: Value) -> bool {
         is_open(ir, alloc) || self.is_named(ir, value)
     }
 
     /// Whether another location refers to this one by its name.
-    pub(crate) fn is_named(&self, ir: &Ir, value: Value) -> bool {
+    pub fn is_named(&self, ir: &Ir, value: Value) -> bool {
         !self.named.is_empty()
             && ir
                 .value_name(value)
@@ -75,7 +75,7 @@ impl Outside {
 }
 
 /// Whether a location says that other cores write or read it.
-pub(crate) fn is_open(ir: &Ir, alloc: Op) -> bool {
+pub fn is_open(ir: &Ir, alloc: Op) -> bool {
     let has = |name| ir.attr(alloc, name).is_some();
     let space = ir.attr(alloc, "space");
     space.is_some_and(|attr| ir.ctx.attr_str(attr) == Some("shared"))
@@ -98,15 +98,20 @@ fn has_private_attrs(ir: &Ir, dict: Dict) -> bool {
 }
 
 /// The locations of all modules, functions one after the other.
-pub(crate) fn allocs(ir: &Ir) -> impl Iterator<Item = Op> + '_ {
-    crate::pass::Anchor::Func
-        .ops(ir)
-        .into_iter()
+pub fn allocs(ir: &Ir) -> impl Iterator<Item = Op> + '_ {
+    let inner = move |op: Op| {
+        let regions = ir.regions(op).iter();
+        let blocks = regions.flat_map(move |&region| ir.blocks(region));
+        blocks.flat_map(move |block| ir.block_ops(block))
+    };
+    ir.block_ops(ir.root_block())
+        .flat_map(inner)
+        .filter(move |&op| OpCode::of(ir, op) == Some(OpCode::Func))
         .flat_map(move |func| function_allocs(ir, func))
 }
 
 /// The locations of a function: they stand first.
-pub(crate) fn function_allocs(ir: &Ir, func: Op) -> impl Iterator<Item = Op> + '_ {
+pub fn function_allocs(ir: &Ir, func: Op) -> impl Iterator<Item = Op> + '_ {
     ir.regions(func)
         .first()
         .and_then(|&region| ir.entry(region))
@@ -116,7 +121,7 @@ pub(crate) fn function_allocs(ir: &Ir, func: Op) -> impl Iterator<Item = Op> + '
 }
 
 /// The name a `must_alias` or a `remote_target` (`name`, `name@core`) is about.
-pub(crate) fn referred(ir: &Ir, attr: AttrView<'_>) -> Option<Str> {
+pub fn referred(ir: &Ir, attr: AttrView<'_>) -> Option<Str> {
     match attr {
         AttrView::Symbol(name) => Some(name),
         AttrView::Str(text) => {
