@@ -8,7 +8,8 @@
 use std::ops::Range;
 
 use bir_dialect::bir::attrs::number;
-use bir_dialect::bir::ops::{AttrType, Kind, OPS, OpCode};
+use bir_dialect::bir::num::DType;
+use bir_dialect::bir::ops::{AttrType, ImmType, Kind, OPS, OpCode, is_bitvec};
 use bir_dialect::ir::{Attr, AttrView, Context, Ir, Op, Str};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -295,10 +296,16 @@ fn asked(ctx: &mut Context, stmt: &Stmt, name: &str) -> Asked {
             return Asked::Any;
         };
         let mut values: SmallVec<[Option<Attr>; 4]> = SmallVec::new();
-        if !matches!(def.operands[role].kind, Kind::Imm(_)) {
+        let Kind::Imm(ty) = def.operands[role].kind else {
             return Asked::Any;
-        }
-        for &(dtype, bits) in literal.all_bits() {
+        };
+        let is_f32 = match ty {
+            ImmType::F32 => true,
+            ImmType::Alu => !may_be_bits(stmt),
+            ImmType::Dst => false,
+        };
+        let possible = literal.all_bits().iter();
+        for &(dtype, bits) in possible.filter(|one| !is_f32 || one.0 == DType::F32) {
             let attr = number(ctx, dtype, bits);
             if !values.contains(&Some(attr)) {
                 values.push(Some(attr));
@@ -313,4 +320,19 @@ fn asked(ctx: &mut Context, stmt: &Stmt, name: &str) -> Asked {
         true => Asked::Any,
         false => Asked::Of(SmallVec::from_slice(&[None])),
     }
+}
+
+/// Whether an instruction of a form may be an operation on bits, whose literals are of the dtype of what it
+/// reads.
+fn may_be_bits(stmt: &Stmt) -> bool {
+    let words = stmt.code.def().words.iter();
+    words.copied().any(|word| {
+        let attr = stmt.attrs.iter().find(|attr| attr.def.name == word);
+        match attr.map(|attr| &attr.what) {
+            Some(AttrWhat::Words(words)) => words.iter().any(|word| is_bitvec(word)),
+            Some(AttrWhat::Absent) => false,
+            Some(_) => true,
+            None => stmt.open,
+        }
+    })
 }

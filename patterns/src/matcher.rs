@@ -20,6 +20,10 @@ use crate::rule::{
     What,
 };
 
+/// Readers of the same bytes that are looked at, nearest first: of thousands who read one constant each
+/// would look at all others.
+const MOST_SIBLINGS: usize = 32;
+
 /// What a variable stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Bound {
@@ -58,6 +62,8 @@ pub enum Miss {
     NoWriter(usize),
     /// Nobody, or too many, read what was written.
     NoReader(usize),
+    /// Nobody near reads the same.
+    NoSibling(usize),
     /// A condition does not hold: its number.
     Cond(usize),
     /// The pipeline does not allow what the rule needs.
@@ -110,6 +116,9 @@ impl Miss {
             ),
             Miss::NoReader(stmt) => {
                 format!("no `{}` of this block reads what is written", op(stmt))
+            }
+            Miss::NoSibling(stmt) => {
+                format!("no `{}` near in this block reads the same", op(stmt))
             }
             Miss::Cond(at) => form.conds.get(at).map_or(String::new(), |cond| {
                 format!("`{}` does not hold", cond.text())
@@ -509,6 +518,38 @@ fn follow(
                 other => other,
             }
         }
+        Step::Sibling {
+            stmt,
+            role,
+            from,
+            by,
+        } => {
+            let miss = Miss::NoSibling(stmt);
+            let (op, read) = operand(found, from, by).ok_or(miss)?;
+            let is_earlier = stmt < from;
+            let memory = flow.memory(ir);
+            let mut first = miss;
+            for other in memory.readers_beside(ir, op, read, is_earlier, MOST_SIBLINGS) {
+                let Some(at) = OpView::new(ir, other).role_at(role).operand() else {
+                    continue;
+                };
+                if OpCode::of(ir, other) != Some(form.stmts[stmt].code)
+                    || !same_elements(ir, (op, read), (other, at))
+                {
+                    continue;
+                }
+                let mut attempt = found.clone();
+                match statement(ir, form, stmt, other, &mut attempt) {
+                    Ok(()) => {
+                        *found = attempt;
+                        return Ok(());
+                    }
+                    Err(why) if first == miss => first = why,
+                    Err(_) => {}
+                }
+            }
+            Err(first)
+        }
         Step::Reader {
             stmt,
             role,
@@ -642,8 +683,13 @@ fn written_between(site: &mut Site<'_>, read: (Op, Operand), to: Op) -> bool {
         false => (to, read.0),
     };
     let location = ir.operand(read.1).value;
+    // What an instruction wrote is what is read of it.
+    let is_own = OpView::new(ir, read.0).def().is_some_and(|def| {
+        let role = def.operands.get(usize::from(ir.operand(read.1).role));
+        role.is_some_and(|role| role.writes())
+    });
     memory.clobbered_between(ir, from, until, read.0, read.1)
-        || memory.writes(from, read.0, read.1)
+        || !is_own && memory.writes(from, read.0, read.1)
         || site.flow.others_between(ir, location, from, until)
 }
 

@@ -407,6 +407,17 @@ pub enum Step {
         /// The operand it reads.
         by: usize,
     },
+    /// Who else reads what a known instruction reads, with nobody writing in between.
+    Sibling {
+        /// The instruction to find.
+        stmt: usize,
+        /// Its operand.
+        role: usize,
+        /// The known one.
+        from: usize,
+        /// The operand it reads.
+        by: usize,
+    },
     /// Who reads what a known instruction wrote.
     Reader {
         /// The instruction to find.

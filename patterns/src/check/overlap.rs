@@ -166,7 +166,9 @@ impl Sketch {
         for step in &form.plan {
             let (stmt, from, key) = match *step {
                 Step::Writer { stmt, from, by, .. } => (stmt, from, (false, by)),
-                Step::Reader { stmt, from, by, .. } => (stmt, from, (true, by)),
+                Step::Reader { stmt, from, by, .. } | Step::Sibling { stmt, from, by, .. } => {
+                    (stmt, from, (true, by))
+                }
             };
             let mut path: Vec<(bool, usize)> = paths[from].clone();
             path.push(key);

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Ir, Op};
 use bir_dialect::text::diag::{Diagnostic, Part, Place};
+use hashbrown::HashSet;
 
 use crate::automaton::FormId;
 use crate::estate::Estate;
@@ -143,6 +144,7 @@ pub fn apply(
             .collect(),
         grown: 0,
         size: None,
+        told: HashSet::default(),
         report: Report {
             counters: vec![Counter::default(); set.rules.len()],
             ..Report::default()
@@ -181,6 +183,8 @@ struct Work<'a> {
     grown: i64,
     /// Instructions the function had.
     size: Option<u64>,
+    /// Remarks that were made.
+    told: HashSet<(Op, String), foldhash::fast::FixedState>,
     report: Report,
 }
 
@@ -385,7 +389,11 @@ impl Work<'_> {
         self.estate.settle(ir, &mut self.flow);
     }
 
+    /// Says something of an instruction, once: it may come up again with nothing new about it.
     fn remark(&mut self, op: Op, rule: &Rule, message: &str) {
+        if !self.told.insert((op, message.to_owned())) {
+            return;
+        }
         let mut remark = Diagnostic::remark(Place::Op(op, Part::Whole), message);
         if let Some(law) = &rule.law {
             remark = remark.label(law.clone());
@@ -413,7 +421,7 @@ fn depth(miss: Miss) -> u8 {
     match miss {
         Miss::Op(_) => 0,
         Miss::Attr(..) | Miss::Extra(_) | Miss::Operand(..) => 1,
-        Miss::NoWriter(_) | Miss::NoReader(_) => 2,
+        Miss::NoWriter(_) | Miss::NoReader(_) | Miss::NoSibling(_) => 2,
         _ => 3,
     }
 }

@@ -365,3 +365,56 @@ fn attributes_may_be_anything() {
         "has an attribute or operand the pattern does not mention",
     );
 }
+
+const TWICE: &str = "pattern cse {
+  match {
+    keep tensor_tensor $f %t <- %a, %b;
+    tensor_tensor $f %y <- %a, %b;
+  }
+  where { same_dtype(%t, %y) }
+  rewrite { tensor_copy %y <- %t; }
+}";
+
+/// Instructions that share only what they read are found through that.
+#[test]
+fn what_is_computed_twice_is_copied() {
+    let body = |between: &str| {
+        format!(
+            "tensor_tensor add %t <- %x[:, 0:8], %x[:, 8:16]
+            {between}
+            tensor_tensor add %y <- %x[:, 0:8], %x[:, 8:16]"
+        )
+    };
+    let (lines, _) = under(TWICE, &body("memset %y <- 1.0"));
+    assert_eq!(lines[2], "tensor_copy %y <- %t");
+    for (between, why) in [
+        ("memset %x[:, 9] <- 1.0", "`%b` is overwritten in between"),
+        (
+            "memset %x[:, 3] <- 1.0",
+            "no `tensor_tensor` near in this block reads the same",
+        ),
+        ("memset %t[:, 3] <- 1.0", "`%t` is overwritten in between"),
+    ] {
+        stays(TWICE, &body(between), why);
+    }
+    stays(
+        TWICE,
+        "tensor_tensor add %t <- %x[:, 0:8], %x[:, 8:16]
+        tensor_tensor max %y <- %x[:, 0:8], %x[:, 8:16]",
+        "attribute `op` of `tensor_tensor` differs",
+    );
+    stays(
+        TWICE,
+        "tensor_tensor add %x[:, 0:8] <- %x[:, 0:8], %x[:, 8:16]
+        tensor_tensor add %y <- %x[:, 0:8], %x[:, 8:16]",
+        "no `tensor_tensor` near in this block reads the same",
+    );
+    // The nearest that fits is taken, of what stands before.
+    let (lines, _) = under(
+        TWICE,
+        "tensor_tensor add %t <- %x[:, 0:8], %x[:, 8:16]
+        tensor_tensor max %z <- %x[:, 0:8], %x[:, 8:16]
+        tensor_tensor add %y <- %x[:, 0:8], %x[:, 8:16]",
+    );
+    assert_eq!(lines[2], "tensor_copy %y <- %t");
+}

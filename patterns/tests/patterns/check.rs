@@ -231,7 +231,7 @@ fn results_are_written_and_reads_have_writers() {
         &pattern(
             "match { memset %a <- 1.0; memset %b <- 2.0; } rewrite { memset %a <- 1.0; memset %b <- 2.0; }",
         ),
-        "`memset` shares no result with the other instructions, so nothing leads to it",
+        "`memset` shares no operand with the other instructions, so nothing leads to it",
     );
     says(
         &pattern("match { keep memset %a <- 1.0; } rewrite { memset %a <- 1.0; }"),

@@ -81,7 +81,7 @@ enum Command {
         /// Its line, from 1
         #[arg(value_name = "LINE")]
         line: usize,
-        /// The set; all where absent
+        /// The set; all of the files where absent, or the shipped ones where there is no file
         #[arg(long)]
         set: Option<String>,
         /// Files of rules besides the shipped ones
@@ -347,8 +347,11 @@ fn why(args: &Args, path: &str, line: usize, only: Option<&str>, files: &[String
         return Err(format!("unknown set `{name}`"));
     }
     let mut told = 0;
-    for set in library
-        .sets
+    let skip = match only.is_some() || files.is_empty() {
+        true => 0,
+        false => shipped(),
+    };
+    for set in library.sets[skip..]
         .iter()
         .filter(|set| only.is_none_or(|name| set.name == name))
     {

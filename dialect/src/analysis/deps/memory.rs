@@ -16,6 +16,7 @@
 
 mod moves;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
@@ -451,6 +452,58 @@ impl Memory {
         });
         let readers = found.into_iter().map(|pair| pair.1).collect();
         (readers, kill.is_some() || !elsewhere)
+    }
+
+    /// Who else in the block reads bytes of what an operand of `op` reads, nearest first, `most` of them at
+    /// most: before it back to where a byte of it may have been written last, or behind it up to where one
+    /// may be written next.
+    pub fn readers_beside(
+        &self,
+        ir: &Ir,
+        op: Op,
+        operand: Operand,
+        before: bool,
+        most: usize,
+    ) -> Vec<Op> {
+        let (Some(query), Some(block), Some(parent)) =
+            (self.entry(op, operand), ir.block(op), ir.parent(op))
+        else {
+            return Vec::new();
+        };
+        let Some(&around) = self.at.get(&parent) else {
+            return Vec::new();
+        };
+        let mut stretch = Stretch {
+            from: if before { around.0 } else { query.at },
+            to: if before { query.at } else { around.1 },
+            one_iteration: true,
+        };
+        let writes = |entry: &Entry| shares(entry, query, true);
+        match before {
+            true => {
+                let last = self.backwards(query, WRITES, stretch, writes);
+                stretch.from = last.map_or(stretch.from, |entry| entry.at);
+            }
+            false => {
+                let next = self.forwards(query, WRITES, stretch, writes);
+                // Who writes reads before.
+                stretch.to = next.map_or(stretch.to, |entry| entry.at.saturating_add(1));
+            }
+        }
+        let found = RefCell::new(Vec::new());
+        let take = |entry: &Entry| {
+            let mut found = found.borrow_mut();
+            let is_near = ir.block(entry.op) == Some(block) && shares(entry, query, true);
+            if is_near && !found.contains(&entry.op) {
+                found.push(entry.op);
+            }
+            found.len() == most
+        };
+        match before {
+            true => self.backwards(query, READS, stretch, take),
+            false => self.forwards(query, READS, stretch, take),
+        };
+        found.into_inner()
     }
 
     /// The only instruction that writes bytes a location has, if there is exactly one.

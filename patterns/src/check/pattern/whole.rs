@@ -54,12 +54,14 @@ impl Checker<'_> {
         for number in 0..form.stmts.len() {
             if !known.contains(&number) {
                 let text = format!(
-                    "`{}` shares no result with the other instructions, so nothing leads to it",
+                    "`{}` shares no operand with the other instructions, so nothing leads to it",
                     form.stmts[number].code.def().name
                 );
                 let span = form.stmts[number].span.clone();
-                self.error(&span, text).help =
-                    Some("let one instruction read what the other writes".to_owned());
+                self.error(&span, text).help = Some(
+                    "let one instruction read what the other writes, or both read the same"
+                        .to_owned(),
+                );
             }
         }
     }
@@ -291,6 +293,34 @@ fn next_step(form: &Form, known: &[usize]) -> Option<(usize, Step)> {
                 return Some((
                     stmt,
                     Step::Reader {
+                        stmt,
+                        role,
+                        from,
+                        by,
+                    },
+                ));
+            }
+        }
+    }
+    // Who reads the same, where nothing else leads there.
+    for &from in known {
+        for operand in &form.stmts[from].operands {
+            let What::Tile(var) = operand.what else {
+                continue;
+            };
+            let role = &form.stmts[from].code.def().operands[operand.role];
+            if !role.reads() || role.takes_literal() || form.writer(var).is_some() {
+                continue;
+            }
+            let other = form.places(var).find(|&(stmt, role)| {
+                let role = &form.stmts[stmt].code.def().operands[role];
+                !known.contains(&stmt) && role.reads() && !role.takes_literal()
+            });
+            if let Some((stmt, role)) = other {
+                let by = operand.role;
+                return Some((
+                    stmt,
+                    Step::Sibling {
                         stmt,
                         role,
                         from,
