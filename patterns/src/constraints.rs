@@ -324,8 +324,9 @@ fn accumulator_free(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
         hidden && view.engine() == Some(engine)
     };
     let goes_on = |op: Op| of_engine(op) && goes_on(ir, op);
-    let mut next = ir.next(op);
-    while let Some(at) = next {
+    let func = site.flow.func();
+    let states = site.flow.states(ir);
+    for &at in states.behind(ir, op) {
         if ir.walk_op(at).any(goes_on) {
             return Some(false);
         }
@@ -333,15 +334,13 @@ fn accumulator_free(site: &mut Site<'_>, args: &[Arg]) -> Option<bool> {
             // It starts anew.
             return Some(true);
         }
-        next = ir.next(at);
     }
     // What is elsewhere may come later, and does where a loop repeats it.
     let own = ir.block(op)?;
-    let func = site.flow.func();
     let elsewhere =
         |at: Op| ir.block(at) != Some(own) || ir.order_in_block(at) < ir.order_in_block(op);
     let straight = ir.parent(op) == Some(func) && ir.next_block(own).is_none();
-    Some(straight || !ir.walk_op(func).any(|at| elsewhere(at) && goes_on(at)))
+    Some(straight || !states.all().any(|at| elsewhere(at) && goes_on(at)))
 }
 
 /// Whether what an instruction does depends on what its engine's accumulator holds.

@@ -6,6 +6,7 @@ use bir_dialect::bir::program::names;
 use bir_dialect::ir::{Ir, Op, Value};
 
 use crate::estate::is_synchronised;
+use crate::states::States;
 
 /// Who writes and reads what in a function.
 ///
@@ -17,6 +18,7 @@ pub struct Flow {
     outside: Option<Outside>,
     has_semaphores: Option<bool>,
     has_ties: Option<bool>,
+    states: Option<States>,
 }
 
 impl Flow {
@@ -28,6 +30,7 @@ impl Flow {
             outside: None,
             has_semaphores: None,
             has_ties: None,
+            states: None,
         }
     }
 
@@ -40,6 +43,42 @@ impl Flow {
     pub fn memory(&mut self, ir: &Ir) -> &Memory {
         let func = self.func;
         self.memory.get_or_insert_with(|| Memory::new(ir, func))
+    }
+
+    /// Takes note of a new instruction.
+    pub(crate) fn inserted(&mut self, ir: &Ir, op: Op) {
+        if let Some(memory) = &mut self.memory {
+            memory.insert(ir, op);
+        }
+        if let Some(states) = &mut self.states {
+            states.changed(ir, op, self.func);
+        }
+    }
+
+    /// Takes note of an instruction whose op, operands or attributes are others now.
+    pub(crate) fn changed(&mut self, ir: &Ir, op: Op) {
+        if let Some(memory) = &mut self.memory {
+            memory.changed(ir, op);
+        }
+        if let Some(states) = &mut self.states {
+            states.changed(ir, op, self.func);
+        }
+    }
+
+    /// Forgets an instruction that is about to go.
+    pub(crate) fn removed(&mut self, ir: &Ir, op: Op) {
+        if let Some(memory) = &mut self.memory {
+            memory.remove(ir, op);
+        }
+        if let Some(states) = &mut self.states {
+            states.remove(ir, op);
+        }
+    }
+
+    /// Who uses what engines remember.
+    pub(crate) fn states(&mut self, ir: &Ir) -> &States {
+        let func = self.func;
+        self.states.get_or_insert_with(|| States::new(ir, func))
     }
 
     /// Whether anything in the function waits or signals. Rewrites hand on what does, so this stays.

@@ -20,6 +20,7 @@ pub mod matcher;
 pub mod natives;
 pub mod rewriter;
 pub mod rule;
+mod states;
 pub mod text;
 pub mod verify;
 

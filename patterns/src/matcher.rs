@@ -528,27 +528,16 @@ fn follow(
             let (op, read) = operand(found, from, by).ok_or(miss)?;
             let is_earlier = stmt < from;
             let memory = flow.memory(ir);
-            let mut first = miss;
-            for other in memory.readers_beside(ir, op, read, is_earlier, MOST_SIBLINGS) {
-                let Some(at) = OpView::new(ir, other).role_at(role).operand() else {
-                    continue;
-                };
-                if OpCode::of(ir, other) != Some(form.stmts[stmt].code)
-                    || !same_elements(ir, (op, read), (other, at))
-                {
-                    continue;
-                }
-                let mut attempt = found.clone();
-                match statement(ir, form, stmt, other, &mut attempt) {
-                    Ok(()) => {
-                        *found = attempt;
-                        return Ok(());
-                    }
-                    Err(why) if first == miss => first = why,
-                    Err(_) => {}
-                }
-            }
-            Err(first)
+            let near = memory.readers_beside(ir, op, read, is_earlier, MOST_SIBLINGS);
+            first_of(
+                ir,
+                form,
+                (stmt, role),
+                near,
+                miss,
+                found,
+                &mut |other, at| same_elements(ir, (op, read), (other, at)),
+            )
         }
         Step::Reader {
             stmt,
@@ -559,34 +548,54 @@ fn follow(
             let miss = Miss::NoReader(stmt);
             let (op, wrote) = operand(found, from, by).ok_or(miss)?;
             let value = ir.operand(wrote).value;
-            let (readers, _) = flow.memory(ir).readers_of(ir, op, wrote);
-            let mut first = miss;
-            for reader in readers {
-                let Some(read) = OpView::new(ir, reader).role_at(role).operand() else {
-                    continue;
-                };
-                if ir.operand(read).value != value
-                    || OpCode::of(ir, reader) != Some(form.stmts[stmt].code)
-                {
-                    continue;
-                }
-                let last = flow.memory(ir).last_writer(ir, reader, read);
-                if last.is_none_or(|last| last.op != op || !last.covers) {
-                    continue;
-                }
-                let mut attempt = found.clone();
-                match statement(ir, form, stmt, reader, &mut attempt) {
-                    Ok(()) => {
-                        *found = attempt;
-                        return Ok(());
-                    }
-                    Err(why) if first == miss => first = why,
-                    Err(_) => {}
-                }
-            }
-            Err(first)
+            let memory = flow.memory(ir);
+            let (readers, _) = memory.readers_of(ir, op, wrote);
+            first_of(
+                ir,
+                form,
+                (stmt, role),
+                readers,
+                miss,
+                found,
+                &mut |reader, read| {
+                    let last = memory.last_writer(ir, reader, read);
+                    ir.operand(read).value == value
+                        && last.is_some_and(|last| last.op == op && last.covers)
+                },
+            )
         }
     }
+}
+
+/// Takes the first of some instructions that is the one a form has there; else says why the first that came
+/// near is not, or `miss`.
+fn first_of(
+    ir: &Ir,
+    form: &Form,
+    (stmt, role): (usize, usize),
+    ops: Vec<Op>,
+    miss: Miss,
+    found: &mut Found,
+    fits: &mut dyn FnMut(Op, Operand) -> bool,
+) -> Result<(), Miss> {
+    let mut first = miss;
+    for op in ops {
+        let operand = OpView::new(ir, op).role_at(role).operand();
+        let is_op = OpCode::of(ir, op) == Some(form.stmts[stmt].code);
+        if !operand.is_some_and(|operand| is_op && fits(op, operand)) {
+            continue;
+        }
+        let mut attempt = found.clone();
+        match statement(ir, form, stmt, op, &mut attempt) {
+            Ok(()) => {
+                *found = attempt;
+                return Ok(());
+            }
+            Err(why) if first == miss => first = why,
+            Err(_) => {}
+        }
+    }
+    Err(first)
 }
 
 /// Whether operands and results may stand where the new instructions will.

@@ -1,5 +1,8 @@
 //! Rewrites in Rust, by name: one table, sorted. They do what a list of instructions cannot say.
 
+use bir_dialect::bir::program::target_of;
+use bir_dialect::bir::space::Engine;
+use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::Attr;
 
 use crate::constraints::Param;
@@ -34,7 +37,7 @@ pub static NATIVES: &[Native] = &[Native {
         Param::Tile,
         Param::Word(&["pe", "act", "dve", "pool", "sp", "dma"]),
     ],
-    doc: "lets another engine execute the kept instruction that has the operand; not in a function with waits or \
+    doc: "lets another engine execute the kept instruction that has the operand; if it may; not in a function with waits or \
           signals, which count on the order of an engine",
     writes: false,
     apply: set_engine,
@@ -59,6 +62,16 @@ fn set_engine(rewriter: &mut Rewriter<'_>, form: &Form, found: &Found, args: &[A
     let Some(word) = words.first() else {
         return false;
     };
+    let target = target_of(rewriter.ir, op);
+    let engines = OpView::new(rewriter.ir, op)
+        .def()
+        .and_then(|def| def.engines);
+    let may_run = Engine::from_name(word)
+        .zip(engines)
+        .is_some_and(|(engine, engines)| engines.on(target).has(engine));
+    if !may_run {
+        return false;
+    }
     let attr: Attr = rewriter.ir.ctx.string(word);
     if rewriter.ir.attr(op, "engine") == Some(attr) || rewriter.has_semaphores() {
         return false;

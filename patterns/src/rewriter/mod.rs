@@ -70,9 +70,7 @@ pub(crate) fn recast(
     dict: Dict,
 ) {
     ir.recast(op, name, operands, dict);
-    if let Some(memory) = flow.known() {
-        memory.changed(ir, op);
-    }
+    flow.changed(ir, op);
 }
 
 impl<'a> Rewriter<'a> {
@@ -95,18 +93,14 @@ impl<'a> Rewriter<'a> {
     /// Sets or removes an attribute.
     pub fn set_attr(&mut self, op: Op, name: &str, attr: Option<Attr>) {
         self.ir.set_attr(op, name, attr);
-        if let Some(memory) = self.flow.known() {
-            memory.changed(self.ir, op);
-        }
+        self.flow.changed(self.ir, op);
         self.made.push(op);
     }
 
     /// Puts a new instruction somewhere.
     pub fn insert(&mut self, cursor: Cursor, new: NewOp<'_>) -> Op {
         let op = self.ir.insert(cursor, new);
-        if let Some(memory) = self.flow.known() {
-            memory.insert(self.ir, op);
-        }
+        self.flow.inserted(self.ir, op);
         self.made.push(op);
         op
     }
@@ -121,11 +115,9 @@ impl<'a> Rewriter<'a> {
     /// Takes an instruction out of everything but the program itself.
     fn retire(&mut self, op: Op, heirs: &[Op]) {
         let left = self.estate.leave(self.ir, op, heirs);
-        if let Some(memory) = self.flow.known() {
-            memory.remove(self.ir, op);
-            if let Some(left) = left {
-                memory.insert(self.ir, left);
-            }
+        self.flow.removed(self.ir, op);
+        if let Some(left) = left {
+            self.flow.inserted(self.ir, left);
         }
     }
 

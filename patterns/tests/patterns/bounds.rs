@@ -173,6 +173,12 @@ fn streams_stay_where_others_wait() {
     );
     let (lines, _) = under(rule, "tensor_copy %y <- %t {engine = act}");
     assert_eq!(lines, ["tensor_copy %y <- %t {engine = pool}"]);
+    // The tensor engine copies nothing.
+    stays(
+        &rule.replace("pool", "pe"),
+        "tensor_copy %y <- %t {engine = act}",
+        "the registered rewrite declined",
+    );
 }
 
 const DMA: &str = "set s single_shot;

@@ -103,3 +103,43 @@ fn an_accumulator_is_free_where_nobody_goes_on_with_it() {
     assert!(!fires(&format!("loop %i = 0 to 2 {{\n{go_on}{exp}}}")));
     assert!(!fires(&format!("{exp}loop %i = 0 to 2 {{\n{read}}}")));
 }
+
+/// Who goes on with an accumulator is known of what rules made, too.
+#[test]
+fn an_accumulator_is_taken_by_what_rules_made() {
+    let rules = |second: &str| {
+        format!(
+            "set s single_shot;
+            pattern ask {{
+              match {{ activation copy %y <- %x; }}
+              where {{ accumulator_free(%y) }}
+              rewrite {{ tensor_copy %y <- %x; }}
+            }}
+            {second}
+            pattern p {{
+              match {{ activation exp %y <- %x; }}
+              where {{ accumulator_free(%y) }}
+              rewrite {{ activation exp %y <- %x {{reduce = add, reduce_cmd = reset}}; }}
+            }}"
+        )
+    };
+    let fires = |second: &str, behind: &str| {
+        let body = format!("{TILES}activation copy %z <- %x\nactivation exp %y <- %x\n{behind}");
+        let (lines, report) = run(&library(&rules(second)), "s", &body, &Settings::default());
+        assert!(report.error.is_none(), "{:?}", report.error);
+        let exp = lines.iter().find(|line| line.contains(" exp "));
+        exp.unwrap().contains("reset")
+    };
+    let taken = "pattern m {
+        match { memset %c <- 3.0; }
+        rewrite { read_activation_accumulator %c; }
+    }";
+    let freed = "pattern m {
+        match { read_activation_accumulator %c; }
+        rewrite { memset %c <- 3.0; }
+    }";
+    assert!(fires("", "memset %c <- 3.0"));
+    assert!(!fires(taken, "memset %c <- 3.0"));
+    assert!(!fires("", "read_activation_accumulator %c"));
+    assert!(fires(freed, "read_activation_accumulator %c"));
+}
