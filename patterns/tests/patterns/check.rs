@@ -497,3 +497,13 @@ fn characters_nobody_sees_are_told_by_number() {
     };
     assert!(found.ends_with("found U+FEFF"), "{found}");
 }
+
+#[test]
+fn one_mistake_is_told_once() {
+    let found = pattern(
+        "match { tensor_scallar $f %y <- %x, $a {engine = $e}; tensor_copy %z <- %y; }
+        where { f32(%x), $a > 1 }
+        rewrite { tensor_scalar $f %z <- %x, $a {engine = $e}; }",
+    );
+    assert_eq!(found, ["unknown instruction `tensor_scallar`"]);
+}

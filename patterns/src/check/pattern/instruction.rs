@@ -21,6 +21,9 @@ impl Checker<'_> {
             let help = did_you_mean(&one.op.text, known);
             let text = format!("unknown instruction `{}`", one.op.text);
             self.error(&one.op.span, text).help = help;
+            if half == Half::Match {
+                self.bind_all(one);
+            }
             return None;
         };
         let def = code.def();
@@ -49,6 +52,27 @@ impl Checker<'_> {
         }
         self.complete(&stmt, one, half);
         (self.errors.len() == before).then_some(stmt)
+    }
+
+    /// Binds every name of an instruction nobody knows, so that one mistake is told once.
+    fn bind_all(&mut self, one: &ast::Statement) {
+        for operand in one.left.iter().chain(&one.right) {
+            for word in &operand.words {
+                if let ast::Word::Var(name) = word {
+                    self.bind(name, VarKind::Attr);
+                }
+            }
+            match &operand.place {
+                ast::Place::Tile(name, _) => self.bind(name, VarKind::Tile),
+                ast::Place::Attr(name, _) => self.bind(name, VarKind::Attr),
+                _ => continue,
+            };
+        }
+        for entry in &one.entries {
+            if let Some(ast::Value::Var(name)) = &entry.value {
+                self.bind(name, VarKind::Attr);
+            }
+        }
     }
 
     /// What must be there, is.
