@@ -160,7 +160,7 @@ const BLOCK: usize = 64;
 /// A function in two forms: where the argument is at most `bound` in magnitude, `near`; elsewhere,
 /// and for NaN, `full`.
 ///
-/// Rows of arguments that are all near never see the full form, which does not show in a bit.
+/// Blocks of arguments that are all near never see the full form, which does not show in a bit.
 struct Bounded<N, F> {
     bound: f32,
     near: N,
@@ -185,33 +185,27 @@ impl<N: Curve, F: Curve> Bounded<N, F> {
         }
     }
 
+    /// Whether any argument is past the bound, or NaN.
+    #[inline(always)]
+    fn some_far(&self, t: &[f32; BLOCK]) -> bool {
+        let bound = self.bound.to_bits();
+        let mut far = false;
+        for i in 0..BLOCK {
+            far |= t[i].abs().to_bits() > bound;
+        }
+        far
+    }
+
     /// Replaces what [`Self::near`] made of arguments past the bound.
     #[inline(always)]
     fn far<const FMA: bool>(&self, t: &[f32; BLOCK], out: &mut [f32; BLOCK]) {
         let bound = self.bound.to_bits();
-        if largest(t) > bound {
-            for i in 0..BLOCK {
-                let value = self.full.at::<FMA>(0.0, t[i]);
-                let far = t[i].abs().to_bits() > bound;
-                out[i] = if far { value } else { out[i] };
-            }
+        for i in 0..BLOCK {
+            let value = self.full.at::<FMA>(0.0, t[i]);
+            let far = t[i].abs().to_bits() > bound;
+            out[i] = if far { value } else { out[i] };
         }
     }
-}
-
-/// The largest magnitude, as bits: where there is a NaN, those of a NaN.
-#[inline(always)]
-fn largest(values: &[f32]) -> u32 {
-    let mut largest = 0;
-    for value in values {
-        let magnitude = value.abs().to_bits();
-        largest = if magnitude > largest {
-            magnitude
-        } else {
-            largest
-        };
-    }
-    largest
 }
 
 #[inline(always)]
@@ -250,7 +244,6 @@ fn blockwise<const FMA: bool>(job: Apply<'_>, f: Bounded<impl Curve, impl Curve>
             None
         }
     };
-    let some_far = largest(row.unwrap_or(out)) > f.bound.to_bits();
     let (row_blocks, row_rest) = row.unwrap_or(&[]).as_chunks::<BLOCK>();
     let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
     let (mut own, mut left_over) = ([0.0; BLOCK], [0.0; BLOCK]);
@@ -269,7 +262,7 @@ fn blockwise<const FMA: bool>(job: Apply<'_>, f: Bounded<impl Curve, impl Curve>
             }
         };
         f.near::<FMA>(t, to);
-        if some_far {
+        if f.some_far(t) {
             f.far::<FMA>(t, to);
         }
     }

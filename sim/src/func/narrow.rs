@@ -201,6 +201,7 @@ pub(super) fn gelu<const FMA: bool>(x: f32) -> f32 {
     let front = v * last;
     let front_low = fma::<FMA>(v_low, last, fma::<FMA>(v, last, -front));
     let front_low = fma::<FMA>(v, lost, front_low);
+    let front_low = fma::<FMA>(front_low, e.rest, front_low);
     // Of normal size, unlike the product with the power.
     let tail = front + fma::<FMA>(front, e.rest, front_low);
     let whole = if x >= 0.0 { x } else { 0.0 };
