@@ -10,6 +10,7 @@ use crate::fault::{Fault, FaultKind, Run};
 use crate::hidden::Hidden;
 use crate::memory::Memory;
 use crate::run::MxScale;
+use crate::runs::Row;
 use crate::simd::Lanes;
 use crate::tile::{Home, Tile};
 
@@ -61,9 +62,9 @@ impl Accumulator {
 #[derive(Default)]
 pub(crate) struct Scratch {
     /// Rows of f32, one per operand.
-    pub(crate) rows: [Vec<f32>; 4],
+    pub(crate) rows: [Row; 4],
     /// A row of results.
-    pub(crate) out: Vec<f32>,
+    pub(crate) out: Row,
     /// Bytes in between.
     pub(crate) spare: Vec<u8>,
     /// Copies of operands that overlap the destination.

@@ -1,12 +1,41 @@
 //! The matrix product: `out[m, n] = Σ_k a[k, m] * b[k, n]`.
 //!
-//! Its definition is [`plain`]: `acc = fma(a, b, acc)` for ascending `k`, from the first product.
-//! [`multiply`] blocks over `m` and `n` only, so that each element goes through the same steps, and
-//! gives the same bits.
+//! Its definition is [`plain`]: `acc = fma(a, b, acc)` for ascending `k`, from the first product; a NaN
+//! is the canonical one. [`multiply`] blocks over `m` and `n` only, so that each element goes through
+//! the same steps, and gives the same bits.
 
 use pulp::{Simd, WithSimd};
 
+use crate::alu::quiet;
+use crate::runs::Row;
 use crate::simd::{Lanes, fma};
+
+/// Rows that begin `pitch` elements apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Matrix<'a> {
+    pub(crate) data: &'a [f32],
+    pub(crate) pitch: usize,
+}
+
+impl<'a> Matrix<'a> {
+    /// Rows of so many elements, one behind another.
+    pub(crate) fn dense(data: &'a [f32], columns: usize) -> Matrix<'a> {
+        let pitch = columns;
+        Matrix { data, pitch }
+    }
+
+    /// Columns from one on, row by row; rows end where the next begins.
+    #[inline(always)]
+    fn tails(self, column: usize) -> impl Iterator<Item = &'a [f32]> {
+        self.data.chunks(self.pitch).map(move |row| &row[column..])
+    }
+}
+
+/// [`Matrix`], to be written.
+pub(crate) struct MatrixMut<'a> {
+    pub(crate) data: &'a mut [f32],
+    pub(crate) pitch: usize,
+}
 
 /// The definition.
 #[cfg(test)]
@@ -17,17 +46,17 @@ pub(crate) fn plain(a: &[f32], b: &[f32], (k, m, n): (usize, usize, usize), out:
             for k in 1..k {
                 acc = a[k * m + i].mul_add(b[k * n + j], acc);
             }
-            out[i * n + j] = acc;
+            out[i * n + j] = quiet(acc);
         }
     }
 }
 
 struct Product<'a> {
-    a: &'a [f32],
-    b: &'a [f32],
+    a: Matrix<'a>,
+    b: Matrix<'a>,
     shape: (usize, usize, usize),
-    out: &'a mut [f32],
-    panel: &'a mut Vec<f32>,
+    out: MatrixMut<'a>,
+    panel: &'a mut Row,
 }
 
 impl WithSimd for Product<'_> {
@@ -52,23 +81,37 @@ fn row_by_row(job: Product<'_>) {
         out,
         ..
     } = job;
-    for (i, out) in out[..m * n].chunks_exact_mut(n).enumerate() {
-        for (out, &b) in out.iter_mut().zip(&b[..n]) {
-            *out = a[i] * b;
+    for (i, out) in out.data.chunks_mut(out.pitch).take(m).enumerate() {
+        let out = &mut out[..n];
+        for (out, &b) in out.iter_mut().zip(&b.data[..n]) {
+            *out = a.data[i] * b;
         }
         for k in 1..k {
-            let a = a[k * m + i];
-            for (out, &b) in out.iter_mut().zip(&b[k * n..][..n]) {
+            let a = a.data[k * a.pitch + i];
+            for (out, &b) in out.iter_mut().zip(&b.data[k * b.pitch..][..n]) {
                 *out = fma::<false>(a, b, *out);
             }
         }
+        out.iter_mut().for_each(|out| *out = quiet(*out));
     }
 }
 
 /// Vectors side by side in a block.
 const VECTORS: usize = 2;
 
+/// Copies columns `from..from + here` of so many rows into strips of `width`, zeros behind them.
+#[inline(always)]
+fn pack(matrix: Matrix<'_>, from: usize, here: usize, strip: &mut [f32], width: usize) {
+    for (to, row) in strip.chunks_exact_mut(width).zip(matrix.tails(from)) {
+        to[..here].copy_from_slice(&row[..here]);
+        to[here..].fill(0.0);
+    }
+}
+
 /// Some rows by two vectors at a time, which stay in registers.
+///
+/// What a block reads lies in strips, one element behind another: of `b` as many columns as a block has,
+/// which stay near while all rows pass; of `a` as many as a block has rows.
 #[inline(always)]
 fn blocked<S: Simd>(simd: S, job: Product<'_>) {
     let Product {
@@ -80,28 +123,32 @@ fn blocked<S: Simd>(simd: S, job: Product<'_>) {
     } = job;
     let lanes = size_of::<S::f32s>() / 4;
     let width = VECTORS * lanes;
-    crate::runs::resize(panel, k * width);
-    let panel = &mut panel[..k * width];
+    // Thirty-two registers hold eight rows, sixteen hold four.
+    let tall = if lanes == 16 { 8 } else { 4 };
+    let strips = m / tall;
+    crate::runs::resize(panel, k * (width + strips * tall));
+    let (panel, rest) = panel.split_at_mut(k * width);
+    for (number, strip) in rest.chunks_exact_mut(k * tall).take(strips).enumerate() {
+        pack(a, number * tall, tall, strip, tall);
+    }
+    let to = out.data;
     for column in (0..n).step_by(width) {
         let here = width.min(n - column);
-        for (to, from) in panel.chunks_exact_mut(width).zip(b.chunks_exact(n)) {
-            to[..here].copy_from_slice(&from[column..column + here]);
-            to[here..].fill(0.0);
-        }
+        pack(b, column, here, panel, width);
         let (vectors, _) = S::as_simd_f32s(panel);
-        let mut row = 0;
-        // Thirty-two registers hold eight rows, sixteen hold four.
-        while lanes == 16 && row + 8 <= m {
-            eight::<S>(simd, a, vectors, (m, n), (row, column, here), out);
-            row += 8;
+        let (vectors, _) = vectors.as_chunks::<VECTORS>();
+        for (number, strip) in rest.chunks_exact(k * tall).take(strips).enumerate() {
+            let at = number * tall * out.pitch + column;
+            let to = (&mut to[at..], out.pitch, here);
+            if lanes == 16 {
+                eight::<S>(simd, strip, vectors, to);
+            } else {
+                four::<S>(simd, strip, vectors, to);
+            }
         }
-        while row + 4 <= m {
-            four::<S>(simd, a, vectors, (m, n), (row, column, here), out);
-            row += 4;
-        }
-        while row < m {
-            one::<S>(simd, a, vectors, (m, n), (row, column, here), out);
-            row += 1;
+        for row in strips * tall..m {
+            let to = &mut to[row * out.pitch + column..][..here];
+            one::<S>(simd, a, row, vectors, to);
         }
     }
 }
@@ -109,7 +156,9 @@ fn blocked<S: Simd>(simd: S, job: Product<'_>) {
 #[inline(always)]
 fn put<S: Simd>(out: &mut [f32], values: [S::f32s; VECTORS]) {
     let values: &[f32] = bytemuck::cast_slice(&values);
-    out.copy_from_slice(&values[..out.len()]);
+    for (out, &value) in out.iter_mut().zip(values) {
+        *out = quiet(value);
+    }
 }
 
 /// A block of so many rows. Rows are numbered in the text, not by a loop: with constant positions
@@ -119,48 +168,65 @@ macro_rules! block {
         #[inline(always)]
         fn $name<S: Simd>(
             simd: S,
-            a: &[f32],
-            panel: &[S::f32s],
-            (m, n): (usize, usize),
-            (row, column, here): (usize, usize, usize),
-            out: &mut [f32],
+            strip: &[f32],
+            vectors: &[[S::f32s; VECTORS]],
+            (out, pitch, here): (&mut [f32], usize, usize),
         ) {
             let zero = simd.splat_f32s(0.0);
             let mut acc = [[zero; VECTORS]; $rows];
-            let first = &a[row..row + $rows];
-            $(
-                let x = simd.splat_f32s(first[$r]);
-                acc[$r] = [simd.mul_f32s(x, panel[0]), simd.mul_f32s(x, panel[1])];
-            )*
-            let (vectors, _) = panel.as_chunks::<VECTORS>();
-            for (a, b) in a.chunks_exact(m).zip(vectors).skip(1) {
-                let a = &a[row..row + $rows];
+            let (strip, _) = strip.as_chunks::<$rows>();
+            if let (Some(a), Some(b)) = (strip.first(), vectors.first()) {
+                $(
+                    let x = simd.splat_f32s(a[$r]);
+                    acc[$r] = [simd.mul_f32s(x, b[0]), simd.mul_f32s(x, b[1])];
+                )*
+            }
+            for (a, b) in strip.iter().zip(vectors).skip(1) {
                 $(
                     let x = simd.splat_f32s(a[$r]);
                     acc[$r][0] = simd.mul_add_f32s(x, b[0], acc[$r][0]);
                     acc[$r][1] = simd.mul_add_f32s(x, b[1], acc[$r][1]);
                 )*
             }
-            $( put::<S>(&mut out[(row + $r) * n + column..][..here], acc[$r]); )*
+            $( put::<S>(&mut out[$r * pitch..][..here], acc[$r]); )*
         }
     };
 }
 
 block!(eight, 8, 0 1 2 3 4 5 6 7);
 block!(four, 4, 0 1 2 3);
-block!(one, 1, 0);
+
+/// A row that is left over.
+#[inline(always)]
+fn one<S: Simd>(
+    simd: S,
+    a: Matrix<'_>,
+    row: usize,
+    vectors: &[[S::f32s; VECTORS]],
+    out: &mut [f32],
+) {
+    let mut acc = [simd.splat_f32s(0.0); VECTORS];
+    for (k, (a, b)) in a.tails(row).zip(vectors).enumerate() {
+        let x = simd.splat_f32s(a[0]);
+        for (acc, &b) in acc.iter_mut().zip(b) {
+            *acc = match k {
+                0 => simd.mul_f32s(x, b),
+                _ => simd.mul_add_f32s(x, b, *acc),
+            };
+        }
+    }
+    put::<S>(out, acc);
+}
 
 /// `out[m, n] = Σ_k a[k, m] * b[k, n]` for a shape `(k, m, n)`; all row-major, `k` at least 1.
 pub(crate) fn multiply(
     lanes: Lanes,
-    a: &[f32],
-    b: &[f32],
+    a: Matrix<'_>,
+    b: Matrix<'_>,
     shape: (usize, usize, usize),
-    out: &mut [f32],
-    panel: &mut Vec<f32>,
+    out: MatrixMut<'_>,
+    panel: &mut Row,
 ) {
-    let (k, m, n) = shape;
-    let (a, b, out) = (&a[..k * m], &b[..k * n], &mut out[..m * n]);
     lanes.arch().dispatch(Product {
         a,
         b,
@@ -183,7 +249,7 @@ mod tests {
                 .wrapping_add(1_442_695_040_888_963_407);
             (state >> 40) as f32 / (1u64 << 22) as f32 - 2.0
         };
-        let mut panel = Vec::new();
+        let mut panel = Row::default();
         let shapes = (1..=128).map(|k| (k, 1 + k % 13, 1 + k % 67)).chain([
             (128, 128, 512),
             (3, 5, 7),
@@ -192,17 +258,46 @@ mod tests {
         ]);
         for (k, m, n) in shapes {
             let a: Vec<f32> = (0..k * m).map(|_| next()).collect();
-            let b: Vec<f32> = (0..k * n).map(|_| next() * 1e3).collect();
+            let mut b: Vec<f32> = (0..k * n).map(|_| next() * 1e3).collect();
+            // A NaN of other bits, in every seventh shape.
+            if (k + n) % 7 == 0 {
+                b[k * n / 2] = f32::from_bits(0xffc1_2345);
+            }
             let (mut want, mut found) = (vec![0.0; m * n], vec![0.0; m * n]);
             plain(&a, &b, (k, m, n), &mut want);
             for lanes in Lanes::every() {
                 found.fill(9.0);
-                multiply(lanes, &a, &b, (k, m, n), &mut found, &mut panel);
-                let same = want
-                    .iter()
-                    .zip(&found)
-                    .all(|(w, f)| w.to_bits() == f.to_bits());
-                assert!(same, "{k} {m} {n} {lanes:?}");
+                // Rows that begin further apart than they are long, with something between them.
+                for gap in [0, 3] {
+                    let spread = |rows: &[f32], len: usize| -> Vec<f32> {
+                        let rows = rows.chunks_exact(len);
+                        rows.flat_map(|row| [row, &[7.0; 3][..gap]].concat())
+                            .collect()
+                    };
+                    let (a, b, mut found) = (spread(&a, m), spread(&b, n), spread(&found, n));
+                    let matrix = |data, columns| Matrix {
+                        data,
+                        pitch: columns + gap,
+                    };
+                    let out = MatrixMut {
+                        data: &mut found,
+                        pitch: n + gap,
+                    };
+                    multiply(
+                        lanes,
+                        matrix(&a, m),
+                        matrix(&b, n),
+                        (k, m, n),
+                        out,
+                        &mut panel,
+                    );
+                    let want = spread(&want, n);
+                    let same = want
+                        .iter()
+                        .zip(&found)
+                        .all(|(w, f)| w.to_bits() == f.to_bits());
+                    assert!(same, "{k} {m} {n} {lanes:?}, {gap} apart");
+                }
             }
         }
     }

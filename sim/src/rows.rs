@@ -6,7 +6,7 @@ use crate::alu::{Alu, ReduceRows, reduce_rows};
 use crate::fault::{Fault, FaultKind, Run, malformed};
 use crate::machine::Machine;
 use crate::memory::Memory;
-use crate::runs::{self, Spaced};
+use crate::runs::{self, Room, Spaced};
 use crate::simd::Lanes;
 use crate::tile::{Odometer, Step, Tile};
 
@@ -70,7 +70,7 @@ pub(crate) fn load(
     tile: &Tile,
     at: usize,
     rows: (usize, usize),
-    out: &mut Vec<f32>,
+    out: &mut (impl Room + std::ops::DerefMut<Target = [f32]>),
     spare: &mut Vec<u8>,
 ) {
     runs::resize(out, rows.1 * tile.elements);

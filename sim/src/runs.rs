@@ -171,10 +171,66 @@ pub(crate) fn store(
     unpack(bytes, run, packed);
 }
 
+/// What can be made larger.
+pub(crate) trait Room {
+    /// Room for so many elements at least; those that are there stay.
+    fn reach(&mut self, len: usize);
+}
+
+impl<T: Clone + Default> Room for Vec<T> {
+    fn reach(&mut self, len: usize) {
+        if self.len() < len {
+            self.resize(len, T::default());
+        }
+    }
+}
+
 /// Makes room without giving any back.
-pub(crate) fn resize<T: Clone + Default>(room: &mut Vec<T>, len: usize) {
-    if room.len() < len {
-        room.resize(len, T::default());
+pub(crate) fn resize(room: &mut impl Room, len: usize) {
+    room.reach(len);
+}
+
+/// Numbers in cache lines of their own: a vector that lies across two costs twice as much to store.
+#[derive(Default)]
+pub(crate) struct Row {
+    /// `LINE` numbers more than there is room for.
+    room: Vec<f32>,
+    /// Where the first line starts.
+    skew: usize,
+}
+
+impl Row {
+    /// Numbers in a cache line.
+    const LINE: usize = 16;
+}
+
+impl Room for Row {
+    fn reach(&mut self, len: usize) {
+        if self.len() < len {
+            let mut room = vec![0.0; len + Row::LINE];
+            let address = room.as_ptr() as usize / 4;
+            let skew = address.next_multiple_of(Row::LINE) - address;
+            room[skew..skew + self.len()].copy_from_slice(self);
+            *self = Row { room, skew };
+        }
+    }
+}
+
+impl std::ops::Deref for Row {
+    type Target = [f32];
+
+    #[inline]
+    fn deref(&self) -> &[f32] {
+        let len = self.room.len().saturating_sub(Row::LINE);
+        &self.room[self.skew..self.skew + len]
+    }
+}
+
+impl std::ops::DerefMut for Row {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [f32] {
+        let len = self.room.len().saturating_sub(Row::LINE);
+        &mut self.room[self.skew..self.skew + len]
     }
 }
 

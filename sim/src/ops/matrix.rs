@@ -5,11 +5,11 @@ use bir_dialect::bir::num::DType;
 use bir_dialect::bir::space::Target;
 use bir_dialect::ir::Def;
 
-use crate::alu::{Alu, Arg, Binary, Quieten};
+use crate::alu::{Alu, Arg, Binary};
 use crate::fault::{Fault, FaultKind, Run, malformed};
 use crate::lower::{Bound, Site, Task};
 use crate::machine::Machine;
-use crate::product::multiply;
+use crate::product::{Matrix, MatrixMut, multiply};
 use crate::rows;
 use crate::tile::Tile;
 
@@ -67,7 +67,7 @@ struct Matmult {
     shape: (usize, usize, usize),
 }
 
-/// Writes the product that lies in `scratch.out`, or adds it to what is there.
+/// Writes the product that lies in `scratch.out`, its NaNs canonical, or adds it to what is there.
 pub(super) fn write(
     m: &mut Machine,
     dst: &Tile,
@@ -129,9 +129,6 @@ pub(super) fn write(
         lanes,
         ..
     } = &mut *m;
-    if !adds {
-        lanes.run(Quieten(&mut scratch.out[..rows_m * n]));
-    }
     rows::store(
         *lanes,
         mem,
@@ -141,10 +138,84 @@ pub(super) fn write(
         &scratch.out,
         &mut scratch.spare,
     );
+    mark(m, dst, to);
+    Ok(())
+}
+
+/// The tensor engine wrote the destination.
+fn mark(m: &mut Machine, dst: &Tile, to: usize) {
     for range in dst.ranges(to) {
         m.mem.mark_matmult(dst.home.region, range);
     }
-    Ok(())
+}
+
+/// The bytes of a tile of f32 that can be used as a [`Matrix`] where it lies.
+fn plain(tile: &Tile, at: usize) -> Option<std::ops::Range<usize>> {
+    let row = tile.elements * 4;
+    let contiguous = match tile.levels.as_slice() {
+        [] => true,
+        [step] => step.bytes == 4,
+        _ => false,
+    };
+    let aligned = (at | tile.home.pitch).is_multiple_of(4) && tile.home.pitch >= row;
+    let fits = tile.dtype == DType::F32 && contiguous && aligned && tile.low == 0;
+    fits.then(|| at..at + (tile.partitions - 1) * tile.home.pitch + row)
+}
+
+/// Multiplies where the operands lie, if all are plain and the destination shares no byte with the others.
+fn multiply_in_place(m: &mut Machine, task: &Matmult, to: usize, from: (usize, usize)) -> bool {
+    let Matmult {
+        dst,
+        stationary,
+        moving,
+        shape,
+        ..
+    } = task;
+    let ranges = (
+        plain(dst, to),
+        plain(stationary, from.0),
+        plain(moving, from.1),
+    );
+    let (Some(out), Some(a), Some(b)) = ranges else {
+        return false;
+    };
+    let apart = |side: &std::ops::Range<usize>| side.end <= out.start || side.start >= out.end;
+    if !apart(&a) || !apart(&b) {
+        return false;
+    }
+    let Machine {
+        mem,
+        scratch,
+        lanes,
+        ..
+    } = &mut *m;
+    let (before, rest) = mem.bytes_mut().split_at_mut(out.start);
+    let (data, after) = rest.split_at_mut(out.len());
+    let side = |tile: &Tile, range: std::ops::Range<usize>| {
+        let bytes = if range.end <= out.start {
+            &before[range]
+        } else {
+            &after[range.start - out.end..range.end - out.end]
+        };
+        Matrix {
+            data: bytemuck::cast_slice(bytes),
+            pitch: tile.home.pitch / 4,
+        }
+    };
+    let product = MatrixMut {
+        data: bytemuck::cast_slice_mut(data),
+        pitch: dst.home.pitch / 4,
+    };
+    let panel = &mut scratch.rows[3];
+    multiply(
+        *lanes,
+        side(stationary, a),
+        side(moving, b),
+        *shape,
+        product,
+        panel,
+    );
+    true
 }
 
 impl Task for Matmult {
@@ -159,6 +230,10 @@ impl Task for Matmult {
         let to = m.at(dst)?;
         let (a_at, b_at) = (m.source(stationary)?, m.source(moving)?);
         let adds = mode.adds(m);
+        if !adds && multiply_in_place(m, self, to, (a_at, b_at)) {
+            mark(m, dst, to);
+            return Ok(());
+        }
         let Machine {
             mem,
             scratch,
@@ -185,7 +260,17 @@ impl Task for Matmult {
             &mut scratch.spare,
         );
         crate::runs::resize(&mut scratch.out, shape.1 * shape.2);
-        multiply(*lanes, a, b, *shape, &mut scratch.out, panel);
+        multiply(
+            *lanes,
+            Matrix::dense(&a[..shape.0 * shape.1], shape.1),
+            Matrix::dense(&b[..shape.0 * shape.2], shape.2),
+            *shape,
+            MatrixMut {
+                data: &mut scratch.out[..shape.1 * shape.2],
+                pitch: shape.2,
+            },
+            panel,
+        );
         write(m, dst, to, *shape, adds)
     }
 
@@ -253,9 +338,7 @@ impl Task for Choose {
             }
         }
         rows::unpack(mem, dst, to, (0, dst.partitions), turned);
-        for range in dst.ranges(to) {
-            m.mem.mark_matmult(dst.home.region, range);
-        }
+        mark(m, dst, to);
         Ok(())
     }
 }
@@ -350,10 +433,13 @@ impl Task for ByProduct {
         crate::runs::resize(&mut scratch.out, columns * k);
         multiply(
             *lanes,
-            a,
-            &identity,
+            Matrix::dense(&a[..k * columns], columns),
+            Matrix::dense(&identity, k),
             (k, columns, k),
-            &mut scratch.out,
+            MatrixMut {
+                data: &mut scratch.out[..columns * k],
+                pitch: k,
+            },
             panel,
         );
         write(m, dst, to, (k, columns, k), false)

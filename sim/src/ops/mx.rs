@@ -5,10 +5,11 @@ use bir_dialect::bir::num::{
     unpack_x4,
 };
 
+use crate::alu::Quieten;
 use crate::fault::{Run, malformed};
 use crate::lower::{Site, Task};
 use crate::machine::Machine;
-use crate::product::multiply;
+use crate::product::{Matrix, MatrixMut, multiply};
 use crate::rows;
 use crate::run::MxScale;
 use crate::runs;
@@ -134,8 +135,17 @@ impl Task for Product {
         let [a, b, _, panel] = &mut m.scratch.rows;
         let out = &mut m.scratch.out;
         runs::resize(out, shape.1 * shape.2);
-        let (a, b) = (&a[..shape.0 * shape.1], &b[..shape.0 * shape.2]);
-        multiply(lanes, a, b, shape, out, panel);
+        multiply(
+            lanes,
+            Matrix::dense(&a[..shape.0 * shape.1], shape.1),
+            Matrix::dense(&b[..shape.0 * shape.2], shape.2),
+            shape,
+            MatrixMut {
+                data: &mut out[..shape.1 * shape.2],
+                pitch: shape.2,
+            },
+            panel,
+        );
         write(m, dst, to, shape, adds)
     }
 
@@ -366,6 +376,7 @@ impl Task for Sparse {
             shape: (k, columns, n),
             out,
         });
+        lanes.run(Quieten(&mut scratch.out[..columns * n]));
         write(m, dst, to, (k, columns, n), adds)
     }
 
