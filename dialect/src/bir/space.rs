@@ -144,9 +144,34 @@ macro_rules! bitset {
                 self.0 == 0
             }
 
+            /// These but not those.
+            pub const fn without(self, other: $set) -> $set {
+                $set(self.0 & !other.0)
+            }
+
+            /// How many are in it.
+            pub const fn len(self) -> usize {
+                self.0.count_ones() as usize
+            }
+
             /// Members in order.
             pub fn iter(self) -> impl Iterator<Item = $item> {
-                $item::ALL.iter().copied().filter(move |&item| self.has(item))
+                // `ALL` is in the order of the discriminants, which are the bits.
+                let mut bits = self.0;
+                std::iter::from_fn(move || {
+                    let lowest = bits.trailing_zeros() as usize;
+                    bits &= bits.wrapping_sub(1);
+                    $item::ALL.get(lowest).copied()
+                })
+            }
+
+            /// The member so many members follow from the start.
+            pub fn nth(self, n: usize) -> Option<$item> {
+                let mut bits = self.0;
+                for _ in 0..n {
+                    bits &= bits.wrapping_sub(1);
+                }
+                $item::ALL.get(bits.trailing_zeros() as usize).copied()
             }
 
             /// Members as a list for messages: "`a`, `b` or `c`".

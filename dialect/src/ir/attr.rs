@@ -1,5 +1,7 @@
 //! Attributes and types: how they are encoded as words, and the views that decode them.
 
+use smallvec::SmallVec;
+
 use super::context::Context;
 use super::entity::{Attr, Dict, Str, Type};
 
@@ -205,7 +207,7 @@ impl Context {
 
     /// An array.
     pub fn array(&mut self, elements: &[Attr]) -> Attr {
-        let mut words = Vec::with_capacity(elements.len() + 1);
+        let mut words: SmallVec<[u64; 16]> = SmallVec::with_capacity(elements.len() + 1);
         words.push(TAG_ARRAY);
         words.extend(elements.iter().map(|attr| u64::from(attr.0)));
         Attr(self.attrs.intern(&words))

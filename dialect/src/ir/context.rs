@@ -75,6 +75,18 @@ impl Context {
         }
     }
 
+    /// Makes room for so many further types, attributes, dictionaries and annotations of each at once.
+    pub fn reserve(&mut self, distinct: usize) {
+        for table in [
+            &mut self.types,
+            &mut self.attrs,
+            &mut self.dicts,
+            &mut self.annots,
+        ] {
+            table.reserve(distinct);
+        }
+    }
+
     /// Interns a string.
     pub fn str(&mut self, text: &str) -> Str {
         Str(self.strings.intern(text))

@@ -8,12 +8,29 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
+/// A row of an interner's table. It keeps the hash: growing a table reads no contents, and few but equal
+/// ones are compared.
+#[derive(Clone, Copy)]
+struct Known {
+    hash: u32,
+    id: u32,
+}
+
+/// A hash as tables want it: they take the place from the low bits and a tag from the high ones.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}
+
+fn rehash(known: &Known) -> u64 {
+    spread(known.hash)
+}
+
 /// Interned strings in one buffer.
 #[derive(Clone)]
 pub(crate) struct StrInterner {
     text: String,
     ends: Vec<u32>,
-    table: HashTable<u32>,
+    table: HashTable<Known>,
     state: FixedState,
     /// Short strings asked for lately, by what [`short_word`] makes of them.
     recent: [(u64, u32); RECENT],
@@ -50,10 +67,10 @@ impl Default for StrInterner {
     }
 }
 
-fn hash_str(state: &FixedState, text: &str) -> u64 {
+fn hash_str(state: &FixedState, text: &str) -> u32 {
     let mut hasher = state.build_hasher();
     hasher.write(text.as_bytes());
-    hasher.finish()
+    hasher.finish() as u32
 }
 
 impl StrInterner {
@@ -74,27 +91,26 @@ impl StrInterner {
 
     fn intern_any(&mut self, text: &str) -> u32 {
         let hash = hash_str(&self.state, text);
-        let (pool, ends, state) = (&self.text, &self.ends, &self.state);
-        let found = self
-            .table
-            .find(hash, |&id| slice_str(pool, ends, id) == text);
-        if let Some(&id) = found {
+        if let Some(id) = self.find_hashed(hash, text) {
             return id;
         }
         let id = self.ends.len() as u32;
-        self.table.insert_unique(hash, id, |&other| {
-            hash_str(state, slice_str(pool, ends, other))
-        });
+        let known = Known { hash, id };
+        self.table.insert_unique(spread(hash), known, rehash);
         self.text.push_str(text);
         self.ends.push(self.text.len() as u32);
         id
     }
 
     pub(crate) fn find(&self, text: &str) -> Option<u32> {
-        let hash = hash_str(&self.state, text);
-        self.table
-            .find(hash, |&id| slice_str(&self.text, &self.ends, id) == text)
-            .copied()
+        self.find_hashed(hash_str(&self.state, text), text)
+    }
+
+    fn find_hashed(&self, hash: u32, text: &str) -> Option<u32> {
+        let is = |known: &Known| {
+            known.hash == hash && slice_str(&self.text, &self.ends, known.id) == text
+        };
+        Some(self.table.find(spread(hash), is)?.id)
     }
 
     pub(crate) fn get(&self, id: u32) -> &str {
@@ -126,7 +142,7 @@ fn slice_str<'a>(pool: &'a str, ends: &[u32], id: u32) -> &'a str {
 pub(crate) struct WordInterner {
     words: Vec<u64>,
     ends: Vec<u32>,
-    table: HashTable<u32>,
+    table: HashTable<Known>,
     state: FixedState,
 }
 
@@ -141,31 +157,35 @@ impl Default for WordInterner {
     }
 }
 
-fn hash_words(state: &FixedState, words: &[u64]) -> u64 {
+fn hash_words(state: &FixedState, words: &[u64]) -> u32 {
     let mut hasher = state.build_hasher();
     for &word in words {
         hasher.write_u64(word);
     }
-    hasher.finish()
+    hasher.finish() as u32
 }
 
 impl WordInterner {
     pub(crate) fn intern(&mut self, words: &[u64]) -> u32 {
         let hash = hash_words(&self.state, words);
-        let (pool, ends, state) = (&self.words, &self.ends, &self.state);
-        let found = self
-            .table
-            .find(hash, |&id| slice_words(pool, ends, id) == words);
-        if let Some(&id) = found {
-            return id;
+        let (pool, ends) = (&self.words, &self.ends);
+        let is = |known: &Known| known.hash == hash && slice_words(pool, ends, known.id) == words;
+        if let Some(known) = self.table.find(spread(hash), is) {
+            return known.id;
         }
         let id = self.ends.len() as u32;
-        self.table.insert_unique(hash, id, |&other| {
-            hash_words(state, slice_words(pool, ends, other))
-        });
+        let known = Known { hash, id };
+        self.table.insert_unique(spread(hash), known, rehash);
         self.words.extend_from_slice(words);
         self.ends.push(self.words.len() as u32);
         id
+    }
+
+    /// Makes room for so many further sequences, of four words each.
+    pub(crate) fn reserve(&mut self, sequences: usize) {
+        self.words.reserve(4 * sequences);
+        self.ends.reserve(sequences);
+        self.table.reserve(sequences, rehash);
     }
 
     #[inline]
@@ -178,7 +198,9 @@ impl WordInterner {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.words.capacity() * 8 + self.ends.capacity() * 4 + self.table.capacity() * 5
+        self.words.capacity() * 8
+            + self.ends.capacity() * 4
+            + self.table.capacity() * (size_of::<Known>() + 1)
     }
 }
 

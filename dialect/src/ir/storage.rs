@@ -135,6 +135,11 @@ impl Ir {
         self.operands.reserve(ops * 2);
     }
 
+    /// Makes room for `values` further results and arguments at once.
+    pub fn reserve_values(&mut self, values: usize) {
+        self.values.reserve(values);
+    }
+
     /// The region of the top-level operations.
     pub fn root(&self) -> Region {
         Region::new(0)

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use super::draft::{Draft, Tile};
 use super::features::Feature;
 use super::locations::Location;
+use super::part::Pairs;
 use super::tiles::Want;
 use super::{Config, Generator};
 use crate::random::Random;
@@ -165,7 +166,7 @@ impl Generator<'_> {
             }
             _ => self.lists(&mut draft, "groups", &[&order]),
         }
-        self.emit(draft);
+        self.emit(&mut draft);
     }
 
     /// Sources and destination of so many partitions each.
@@ -204,13 +205,13 @@ impl Generator<'_> {
                 let mut save = Draft::new(OpCode::Save);
                 let want = self.want(&save, "src", meeting.parts, meeting.elems);
                 self.read_as(&mut save, "src", want.of(&[meeting.dtype]));
-                save.tile("dst", shared.clone());
-                self.emit(save);
+                save.tile("dst", shared);
+                self.emit(&mut save);
             }
             let defines = self.seat.core != meeting.first;
             draft.tile("data", Tile { defines, ..shared });
         }
-        self.emit(draft);
+        self.emit(&mut draft);
     }
 
     /// A buffer that all cores have under one name; one writes it, so nobody else may.
@@ -226,6 +227,8 @@ impl Generator<'_> {
             dtype: meeting.dtype,
             parts: 1,
             dims: SmallVec::from_slice(&dims),
+            pairs: Pairs::whole(&dims),
+            elems: dims.iter().product(),
             base: 0,
             storage: self.storages,
             writable: false,

@@ -1,7 +1,5 @@
 //! New locations with something in them.
 
-use std::fmt::Write as _;
-
 use bir_dialect::bir::access::Pair;
 use bir_dialect::bir::num::{DType, DTypeClass};
 use bir_dialect::bir::ops::{NUMERIC, OpCode};
@@ -14,6 +12,7 @@ use super::Generator;
 use super::draft::{Draft, Tile};
 use super::features::Feature;
 use super::locations::Location;
+use super::part::Pairs;
 use super::tiles::Want;
 
 impl Generator<'_> {
@@ -54,7 +53,7 @@ impl Generator<'_> {
                 let source = self.want(&draft, "src", parts, elems).of(&[dtype]);
                 self.read_as(&mut draft, "src", source);
                 draft.tile("dst", self.whole(at));
-                self.emit(draft);
+                self.emit(&mut draft);
                 at
             }
             _ => {
@@ -78,7 +77,9 @@ impl Generator<'_> {
         let mut hex = String::with_capacity(elements.len() * 2 * dtype.size_bytes() as usize);
         for bits in elements {
             for byte in &bits.to_le_bytes()[..dtype.size_bytes() as usize] {
-                let _ = write!(hex, "{byte:02X}");
+                for digit in [byte >> 4, byte & 15] {
+                    hex.push(char::from(b"0123456789ABCDEF"[usize::from(digit)]));
+                }
             }
         }
         let ctx = &mut self.ir.ctx;
@@ -96,6 +97,8 @@ impl Generator<'_> {
             dtype,
             parts: 1,
             dims: SmallVec::from_slice(&[parts, elems]),
+            pairs: Pairs::whole(&[parts, elems]),
+            elems: parts * elems,
             base: 0,
             storage: self.storages,
             writable: false,
@@ -140,7 +143,7 @@ impl Generator<'_> {
         let port = self.defined_dram_input(tile.dtype, tile.parts, tile.elems);
         draft.tile("src", port);
         draft.tile("dst", tile);
-        self.emit(draft);
+        self.emit(&mut draft);
     }
 
     fn defined_dram_input(&mut self, dtype: DType, parts: u64, elems: u64) -> Tile {
@@ -162,11 +165,11 @@ impl Generator<'_> {
             [(0, pair(cut)), (cut as i64, pair(elems - cut))]
         };
         for (offset, pair) in halves {
-            let mut part = tile.clone();
+            let mut part = tile;
             part.whole = false;
             part.defines = false;
             part.access.offset = offset;
-            part.access.pairs = SmallVec::from_slice(&[pair]);
+            part.access.pairs = Pairs::of(&[pair]);
             part.elems = pair.count;
             if NUMERIC.has(part.dtype) && self.chance(2) {
                 self.ramp(part);

@@ -1,8 +1,6 @@
 //! An instruction being put together: operands by role, words, attributes; and its insertion.
 
-use bir_dialect::bir::access::Access;
 use bir_dialect::bir::attrs::{Accumulate, number};
-use bir_dialect::bir::indices::Numbering;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::{OpCode, OpDef};
 use bir_dialect::bir::program::{names, op_name};
@@ -12,14 +10,16 @@ use smallvec::SmallVec;
 
 use super::Generator;
 use super::features::Feature;
+use super::part::Part;
 
 /// A part of a location, as an operand.
+#[derive(Clone, Copy)]
 pub(super) struct Tile {
     pub(super) location: usize,
     pub(super) value: Value,
-    pub(super) access: Access,
-    /// Loop indices `access` uses, by position.
-    pub(super) indices: SmallVec<[Value; 2]>,
+    pub(super) access: Part,
+    /// The loop index `access` follows.
+    pub(super) index: Option<Value>,
     /// The whole of its location.
     pub(super) whole: bool,
     pub(super) space: Space,
@@ -32,29 +32,12 @@ pub(super) struct Tile {
     pub(super) defines: bool,
 }
 
-impl Clone for Tile {
-    #[inline]
-    fn clone(&self) -> Tile {
-        // Slices are copied whole, where clones of small vectors go element by element.
-        let access = Access {
-            pairs: SmallVec::from_slice(&self.access.pairs),
-            terms: SmallVec::from_slice(&self.access.terms),
-            ..self.access
-        };
-        Tile {
-            access,
-            indices: SmallVec::from_slice(&self.indices),
-            ..*self
-        }
-    }
-}
-
 /// An instruction to be.
 pub(super) struct Draft {
     pub(super) code: OpCode,
     pub(super) def: &'static OpDef,
     pub(super) engine: Option<Engine>,
-    tiles: SmallVec<[(u8, Tile); 6]>,
+    tiles: SmallVec<[(u8, Tile); 4]>,
     values: SmallVec<[(u8, Value); 2]>,
     attrs: SmallVec<[(Str, Attr); 8]>,
     result: Option<Type>,
@@ -123,89 +106,92 @@ impl Draft {
 
 impl Generator<'_> {
     /// An enum attribute.
-    pub(super) fn word(&mut self, draft: &mut Draft, name: &str, word: &str) {
-        let (name, word) = (self.ir.ctx.str(name), self.ir.ctx.string(word));
+    pub(super) fn word(&mut self, draft: &mut Draft, name: &'static str, word: &'static str) {
+        let name = self.words.text(&mut self.ir.ctx, name);
+        let word = self.words.value(&mut self.ir.ctx, word);
         draft.attr(name, word);
     }
 
     /// A flag.
-    pub(super) fn flag(&mut self, draft: &mut Draft, name: &str) {
-        let (name, unit) = (self.ir.ctx.str(name), self.ir.ctx.unit());
-        draft.attr(name, unit);
+    pub(super) fn flag(&mut self, draft: &mut Draft, name: &'static str) {
+        let name = self.words.text(&mut self.ir.ctx, name);
+        draft.attr(name, self.ir.ctx.unit());
     }
 
     /// An integer attribute, or a literal register operand.
-    pub(super) fn int(&mut self, draft: &mut Draft, name: &str, value: i64) {
-        let (name, value) = (self.ir.ctx.str(name), self.ir.ctx.int(value));
-        draft.attr(name, value);
+    pub(super) fn int(&mut self, draft: &mut Draft, name: &'static str, value: i64) {
+        let name = self.words.text(&mut self.ir.ctx, name);
+        draft.attr(name, self.words.int(&mut self.ir.ctx, value));
     }
 
     /// A list of integers.
-    pub(super) fn ints(&mut self, draft: &mut Draft, name: &str, values: &[i64]) {
-        let (name, list) = (self.ir.ctx.str(name), self.int_list(values));
-        draft.attr(name, list);
+    pub(super) fn ints(&mut self, draft: &mut Draft, name: &'static str, values: &[i64]) {
+        let name = self.words.text(&mut self.ir.ctx, name);
+        draft.attr(name, self.int_list(values));
     }
 
     pub(super) fn int_list(&mut self, values: &[i64]) -> Attr {
-        let attrs: SmallVec<[Attr; 8]> = values.iter().map(|&v| self.ir.ctx.int(v)).collect();
+        let attrs: SmallVec<[Attr; 8]> = values
+            .iter()
+            .map(|&value| self.words.int(&mut self.ir.ctx, value))
+            .collect();
         self.ir.ctx.array(&attrs)
     }
 
     /// A list of lists: `pattern`, `groups`, `pairs`.
-    pub(super) fn lists(&mut self, draft: &mut Draft, name: &str, lists: &[&[i64]]) {
+    pub(super) fn lists(&mut self, draft: &mut Draft, name: &'static str, lists: &[&[i64]]) {
         let attrs: SmallVec<[Attr; 4]> = lists.iter().map(|list| self.int_list(list)).collect();
-        let (name, list) = (self.ir.ctx.str(name), self.ir.ctx.array(&attrs));
-        draft.attr(name, list);
+        let name = self.words.text(&mut self.ir.ctx, name);
+        draft.attr(name, self.ir.ctx.array(&attrs));
     }
 
     /// A literal operand.
-    pub(super) fn literal(&mut self, draft: &mut Draft, role: &str, dtype: DType, bits: u64) {
-        let (name, attr) = (self.ir.ctx.str(role), number(&mut self.ir.ctx, dtype, bits));
-        draft.attr(name, attr);
+    pub(super) fn literal(
+        &mut self,
+        draft: &mut Draft,
+        role: &'static str,
+        dtype: DType,
+        bits: u64,
+    ) {
+        let name = self.words.text(&mut self.ir.ctx, role);
+        draft.attr(name, number(&mut self.ir.ctx, dtype, bits));
     }
 
     /// Lets an engine other than the default execute it.
     pub(super) fn on(&mut self, draft: &mut Draft, engine: Engine) {
         draft.engine = Some(engine);
-        let word = self.ir.ctx.string(engine.name());
+        let word = self.words.value(&mut self.ir.ctx, engine.name());
         draft.attr(names::ENGINE, word);
         self.counts.feature(Feature::Engine);
     }
 
     /// Inserts the instruction; what it defines can be read from now on.
-    pub(super) fn emit(&mut self, mut draft: Draft) -> Op {
+    pub(super) fn emit(&mut self, draft: &mut Draft) -> Op {
         // Tiles are large: where they stand in order of their roles is found without moving any.
         let mut order: SmallVec<[u8; 8]> = (0..draft.tiles.len() as u8).collect();
         order.sort_by_key(|&at| draft.tiles[usize::from(at)].0);
-        for (_, tile) in &draft.tiles {
-            self.counts.dtype(tile.dtype);
-        }
-        let mut indices = unify_indices(&mut draft.tiles, &order);
-        if let Some(first) = draft.first {
-            let known = indices.iter().position(|&value| value == first);
-            let number = known.unwrap_or_else(|| {
-                indices.push(first);
-                indices.len() - 1
-            });
-            let accumulate = Accumulate::UnlessFirst(number as u8).intern(&mut self.ir.ctx);
-            if let Some(accumulate) = accumulate {
-                draft.attr(names::ACCUMULATE, accumulate);
-            }
-        }
+        let mut indices: SmallVec<[Value; 4]> = SmallVec::new();
         let mut operands: SmallVec<[NewOperand; 8]> = SmallVec::new();
         for (role, tile) in order.iter().map(|&at| &draft.tiles[usize::from(at)]) {
+            self.counts.dtype(tile.dtype);
             let annot = if tile.whole {
                 Annot::UNIT
             } else {
-                tile.access
-                    .intern_part(&mut self.ir.ctx)
-                    .unwrap_or(Annot::UNIT)
+                let index = tile.index.map_or(0, |index| number_of(&mut indices, index));
+                tile.access.intern(&mut self.ir.ctx, index)
             };
             operands.push(NewOperand {
                 value: tile.value,
                 role: *role,
                 annot,
             });
+        }
+        if let Some(first) = draft.first {
+            let number = number_of(&mut indices, first);
+            let accumulate = Accumulate::UnlessFirst(number).intern(&mut self.ir.ctx);
+            if let Some(accumulate) = accumulate {
+                draft.attr(names::ACCUMULATE, accumulate);
+            }
         }
         for &(role, value) in &draft.values {
             operands.push(NewOperand {
@@ -224,7 +210,7 @@ impl Generator<'_> {
                 annot: Annot::UNIT,
             });
         }
-        self.synchronise(&mut draft);
+        self.synchronise(draft);
         let dict = self.ir.ctx.dict(&draft.attrs);
         let results: SmallVec<[Type; 1]> = draft.result.into_iter().collect();
         let op = self.ir.insert(
@@ -248,39 +234,12 @@ impl Generator<'_> {
     }
 }
 
-/// One numbering of loop indices for all operands, which stand in that order.
-fn unify_indices(tiles: &mut [(u8, Tile)], order: &[u8]) -> SmallVec<[Value; 4]> {
-    let mut values: SmallVec<[Value; 4]> = SmallVec::new();
-    if tiles.iter().all(|(_, tile)| tile.indices.is_empty()) {
-        return values;
-    }
-    for &at in order {
-        let tile = &mut tiles[usize::from(at)].1;
-        let base = values.len() as u8;
-        for term in &mut tile.access.terms {
-            term.index += base;
-        }
-        values.extend_from_slice(&tile.indices);
-    }
-    let mut numbering = Numbering::new(&values);
-    for &at in order {
-        numbering.meet_terms(&tiles[usize::from(at)].1.access.terms);
-    }
-    let found = numbering.finish();
-    for (_, tile) in tiles.iter_mut() {
-        let terms = std::mem::take(&mut tile.access.terms);
-        for term in terms {
-            let index = found.get(usize::from(term.index)).copied().flatten();
-            tile.access
-                .add_term(term.target, index.unwrap_or(0), term.coef);
-        }
-    }
-    let mut used: SmallVec<[(u8, Value); 4]> = found
-        .iter()
-        .zip(&values)
-        .filter_map(|(&number, &value)| Some((number?, value)))
-        .collect();
-    used.sort_by_key(|entry| entry.0);
-    used.dedup_by_key(|entry| entry.0);
-    used.into_iter().map(|(_, value)| value).collect()
+/// The number of a loop index among those of an instruction: they are numbered by the first operand that
+/// follows them.
+fn number_of(indices: &mut SmallVec<[Value; 4]>, index: Value) -> u8 {
+    let known = indices.iter().position(|&value| value == index);
+    known.unwrap_or_else(|| {
+        indices.push(index);
+        indices.len() - 1
+    }) as u8
 }

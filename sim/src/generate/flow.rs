@@ -1,7 +1,7 @@
 //! Loops, branches, registers; ids, dependences, semaphores and what else goes with any
 //! instruction.
 
-use bir_dialect::bir::access::{Pair, Target as TermTarget};
+use bir_dialect::bir::access::Target as TermTarget;
 use bir_dialect::bir::attrs::{Sem, SemEvent, SemOp};
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 use super::draft::{Draft, Tile};
 use super::features::Feature;
+use super::part::Pairs;
 use super::tiles::Want;
 use super::{Config, Generator, Index, Register};
 use crate::random::Random;
@@ -235,7 +236,7 @@ impl Generator<'_> {
         draft.value("dst", count);
         draft.value("lhs", count);
         self.int(&mut draft, "rhs", 1);
-        self.emit(draft);
+        self.emit(&mut draft);
         self.at = before;
         self.close(&scope, false);
     }
@@ -295,12 +296,9 @@ impl Generator<'_> {
         part.whole = false;
         part.defines = false;
         part.elems = slice;
-        part.access.pairs = SmallVec::from_slice(&[Pair {
-            step: 1,
-            count: slice,
-        }]);
-        part.access.add_term(TermTarget::Offset, 0, slice as i64);
-        part.indices.push(value);
+        part.access.pairs = Pairs::run(slice);
+        part.access.follows = Some((TermTarget::Offset, slice as i64));
+        part.index = Some(value);
         self.fill(part);
         self.depth -= 1;
         self.at = before;
@@ -321,7 +319,7 @@ impl Generator<'_> {
         }
         draft.tile("dst", self.whole(psum));
         draft.unless_first(value);
-        self.emit(draft);
+        self.emit(&mut draft);
         self.depth -= 1;
         self.at = before;
         self.sync.recent.clear();
@@ -350,20 +348,20 @@ impl Generator<'_> {
         self.word(&mut draft, "op", "mod_int");
         draft.value("lhs", any);
         self.int(&mut draft, "rhs", end);
-        self.define_register(draft, DType::I32, Some((0, end - 1)))
+        self.define_register(&mut draft, DType::I32, Some((0, end - 1)))
     }
 
     pub(super) fn constant_register(&mut self, value: i64) -> Value {
         let mut draft = Draft::new(OpCode::RegisterMove);
         self.int(&mut draft, "value", value);
-        self.define_register(draft, DType::I32, Some((value, value)))
+        self.define_register(&mut draft, DType::I32, Some((value, value)))
     }
 
     /// A `while` counts its register down, so it has one of its own.
     fn copy_register(&mut self, from: Register) -> Value {
         let mut draft = Draft::new(OpCode::RegisterMove);
         draft.value("value", from.value);
-        self.define_register(draft, from.dtype, None)
+        self.define_register(&mut draft, from.dtype, None)
     }
 
     /// Any register of `i32`.
@@ -393,13 +391,13 @@ impl Generator<'_> {
             aligned: true,
         };
         self.read_as(&mut draft, "src", want);
-        self.define_register(draft, DType::I32, None)
+        self.define_register(&mut draft, DType::I32, None)
     }
 
     /// Emits an instruction whose result is a register.
     pub(super) fn define_register(
         &mut self,
-        mut draft: Draft,
+        draft: &mut Draft,
         dtype: DType,
         range: Option<(i64, i64)>,
     ) -> Value {
@@ -536,7 +534,7 @@ impl Generator<'_> {
 
     /// `nop`
     pub(super) fn nop(&mut self) {
-        let draft = Draft::new(OpCode::Nop);
-        self.emit(draft);
+        let mut draft = Draft::new(OpCode::Nop);
+        self.emit(&mut draft);
     }
 }

@@ -1,6 +1,5 @@
 //! What passes look for, made on purpose: real programs have little of it.
 
-use bir_dialect::bir::access::Pair;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::space::{DTypeSet, Space, SpaceSet};
@@ -8,6 +7,7 @@ use bir_dialect::bir::space::{DTypeSet, Space, SpaceSet};
 use super::Generator;
 use super::draft::{Draft, Tile};
 use super::features::Feature;
+use super::part::Pairs;
 use super::tiles::Want;
 
 /// Outputs of a program, at most.
@@ -42,7 +42,7 @@ impl Generator<'_> {
         self.counts.feature(Feature::NoOpCopy);
         let (parts, _) = self.shape();
         let tile = self.column(Space::Sbuf, parts);
-        self.fill(tile.clone());
+        self.fill(tile);
         let (first, second) = (
             self.column(Space::Dram, parts),
             self.column(Space::Dram, parts),
@@ -73,7 +73,7 @@ impl Generator<'_> {
         self.counts.feature(Feature::SpillPair);
         let (parts, _) = self.shape();
         let tile = self.column(Space::Sbuf, parts);
-        self.fill(tile.clone());
+        self.fill(tile);
         let slot = self.column(Space::Dram, parts);
         self.transfer(OpCode::Save, &tile, &slot);
         let again = match self.chance(2) {
@@ -101,17 +101,16 @@ impl Generator<'_> {
             defines: false,
             ..self.whole(at)
         };
-        self.fill(whole.clone());
+        self.fill(whole);
         for offset in 0..2 {
             let mut piece = Tile {
                 whole: false,
                 defines: false,
                 elems: 1,
-                ..whole.clone()
+                ..whole
             };
             piece.access.offset = offset;
-            piece.access.pairs.clear();
-            piece.access.pairs.push(Pair { step: 1, count: 1 });
+            piece.access.pairs = Pairs::run(1);
             self.fill(piece);
         }
         self.publish(at);
@@ -129,9 +128,9 @@ impl Generator<'_> {
     /// DMA of all of one location to all of another.
     fn transfer(&mut self, code: OpCode, from: &Tile, to: &Tile) {
         let mut draft = Draft::new(code);
-        draft.tile("src", from.clone());
-        draft.tile("dst", to.clone());
-        self.emit(draft);
+        draft.tile("src", *from);
+        draft.tile("dst", *to);
+        self.emit(&mut draft);
     }
 
     /// A tile of f32 or bf16 in SBUF.
@@ -159,10 +158,10 @@ impl Generator<'_> {
             OpCode::TensorCopy
         };
         let mut draft = Draft::new(code);
-        draft.tile("src", from.clone());
+        draft.tile("src", *from);
         let location = to.location;
         draft.tile("dst", to);
-        self.emit(draft);
+        self.emit(&mut draft);
         self.whole(location)
     }
 
@@ -184,7 +183,7 @@ impl Generator<'_> {
         self.counts.feature(Feature::ClobberedWrite);
         let from = self.float_tile();
         let to = self.like(&from);
-        self.fill(to.clone());
+        self.fill(to);
         let again = Tile {
             defines: false,
             ..to
@@ -206,7 +205,7 @@ impl Generator<'_> {
                 .all(|p| p.step != 0 || p.count == 1)
         {
             let at = from.location;
-            let mut part = from.clone();
+            let mut part = from;
             part.location = at;
             if self.is_writable(at) {
                 self.fill(part);
@@ -217,9 +216,9 @@ impl Generator<'_> {
         let mut draft = Draft::new(OpCode::TensorTensor);
         self.word(&mut draft, "op", "add");
         draft.tile("lhs", first);
-        draft.tile("rhs", second.clone());
+        draft.tile("rhs", second);
         self.write(&mut draft, "dst", second.parts, second.elems);
-        self.emit(draft);
+        self.emit(&mut draft);
     }
 
     /// One input loaded to two tiles, or to one tile twice.
@@ -236,8 +235,8 @@ impl Generator<'_> {
         let first = self.like(&like);
         let mut draft = Draft::new(OpCode::Load);
         draft.tile("src", self.whole(port));
-        draft.tile("dst", first.clone());
-        self.emit(draft);
+        draft.tile("dst", first);
+        self.emit(&mut draft);
         let second = if self.chance(2) {
             self.like(&like)
         } else {
@@ -249,7 +248,7 @@ impl Generator<'_> {
         let mut draft = Draft::new(OpCode::Load);
         draft.tile("src", self.whole(port));
         draft.tile("dst", second);
-        self.emit(draft);
+        self.emit(&mut draft);
     }
 
     /// A tile filled twice with one number; now and then something is written in between, or read.
@@ -258,14 +257,14 @@ impl Generator<'_> {
         let from = self.float_tile();
         let to = self.like(&from);
         let bits = self.number(to.dtype);
-        self.fill_with(to.clone(), bits);
+        self.fill_with(to, bits);
         let to = Tile {
             defines: false,
             ..to
         };
         match self.random.below(3) {
             0 => {
-                self.copy_to(&from, to.clone());
+                self.copy_to(&from, to);
             }
             1 => {
                 let read = self.like(&to);
@@ -291,7 +290,7 @@ impl Generator<'_> {
             ("max", f32::NEG_INFINITY),
         ]);
         let mut draft = Draft::new(OpCode::TensorScalar);
-        draft.tile("src", src.clone());
+        draft.tile("src", src);
         self.word(&mut draft, "op0", word);
         self.literal(
             &mut draft,
@@ -301,7 +300,7 @@ impl Generator<'_> {
         );
         let dst = self.like(&src);
         draft.tile("dst", dst);
-        self.emit(draft);
+        self.emit(&mut draft);
     }
 
     /// Arithmetic on tiles that were filled.
@@ -321,7 +320,7 @@ impl Generator<'_> {
             draft.tile(role, tile);
         }
         self.write(&mut draft, "dst", parts, elems);
-        self.emit(draft);
+        self.emit(&mut draft);
     }
 
     /// `loop %k { matmult %p <- … {accumulate = unless_first(%k)} }`
@@ -375,6 +374,6 @@ impl Generator<'_> {
         let mut draft = Draft::new(OpCode::Save);
         draft.tile("src", tile);
         draft.tile("dst", self.whole(port));
-        self.emit(draft);
+        self.emit(&mut draft);
     }
 }

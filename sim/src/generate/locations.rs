@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::Generator;
 use super::features::Feature;
+use super::part::Pairs;
 use super::tiles::bits_may_be_written;
 
 /// A declared location.
@@ -22,6 +23,10 @@ pub(super) struct Location {
     pub(super) parts: u64,
     /// Sizes behind the partition; all of them in DRAM.
     pub(super) dims: SmallVec<[u64; 3]>,
+    /// All its elements, row-major.
+    pub(super) pairs: Pairs,
+    /// Elements per partition, or in all.
+    pub(super) elems: u64,
     /// First partition.
     pub(super) base: u64,
     pub(super) storage: u32,
@@ -34,13 +39,6 @@ pub(super) struct Location {
     pub(super) slot: Option<Placement>,
     /// Where it is in its pool.
     pub(super) pooled: usize,
-}
-
-impl Location {
-    /// Elements per partition, or in all.
-    pub(super) fn elems(&self) -> u64 {
-        self.dims.iter().product()
-    }
 }
 
 /// Addresses in use.
@@ -129,6 +127,8 @@ impl Generator<'_> {
             space,
             dtype,
             parts: if space == Space::Dram { 1 } else { parts },
+            pairs: Pairs::whole(&dims),
+            elems: dims.iter().product(),
             dims,
             base,
             storage,
@@ -316,6 +316,8 @@ impl Generator<'_> {
             space: Space::Sbuf,
             dtype: other,
             parts,
+            pairs: Pairs::whole(&dims),
+            elems: dims.iter().product(),
             dims,
             base: 0,
             storage,

@@ -26,8 +26,10 @@ mod flow;
 mod idioms;
 mod locations;
 mod ops;
+mod part;
 mod profiles;
 mod tiles;
+mod words;
 
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
@@ -117,6 +119,20 @@ struct Stock {
     counts: Counts,
 }
 
+/// Instructions room is made for at once; what comes behind makes room for itself.
+const ROOM: usize = 1 << 20;
+
+/// An empty file with room for what will be made.
+fn roomy_ir(config: &Config) -> Ir {
+    let mut ir = new_ir();
+    // With the locations there are half as many ops again, and half of what they hold is new.
+    let instructions = config.instructions.min(ROOM);
+    ir.reserve(instructions * 3 / 2);
+    ir.reserve_values(instructions);
+    ir.ctx.reserve(instructions / 2);
+    ir
+}
+
 impl Stock {
     fn new(config: &Config) -> Stock {
         let mut random = Random::new(config.seed, "generate");
@@ -125,7 +141,7 @@ impl Stock {
             Target::ALL[n as usize]
         });
         Stock {
-            ir: new_ir(),
+            ir: roomy_ir(config),
             random,
             structure: Random::new(config.seed, "structure"),
             target,
@@ -209,6 +225,7 @@ struct Generator<'c> {
     /// `loc("gen.py": …)`
     file: Str,
     text: String,
+    words: words::Words,
 }
 
 impl<'c> Generator<'c> {
@@ -260,6 +277,7 @@ impl<'c> Generator<'c> {
         let file = ir.ctx.str("gen.py");
         let emitters = ops::available(target, config);
         let sync = flow::Sync::new(config, &mut random);
+        let room = config.instructions.min(ROOM) / 2;
         Generator {
             config,
             ir,
@@ -267,12 +285,12 @@ impl<'c> Generator<'c> {
             structure,
             target,
             seat,
-            allocs: Vec::new(),
+            allocs: Vec::with_capacity(room),
             start: Cursor::Start(block),
             at: Cursor::End(block),
             block,
-            locations: Vec::new(),
-            pools: [Vec::new(), Vec::new(), Vec::new()],
+            locations: Vec::with_capacity(room),
+            pools: std::array::from_fn(|_| Vec::with_capacity(room / 2)),
             registers: Vec::new(),
             loops: Vec::new(),
             depth: 0,
@@ -284,6 +302,7 @@ impl<'c> Generator<'c> {
             emitters,
             file,
             text: String::new(),
+            words: words::Words::new(),
         }
     }
 

@@ -1,14 +1,14 @@
 //! Parts of locations as operands.
 
-use bir_dialect::bir::access::{Access, Pair, Target as TermTarget, Window};
+use bir_dialect::bir::access::{Pair, Target as TermTarget, Window};
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::space::{DTypeSet, Engine, Space, SpaceSet};
-use bir_dialect::bir::types::MemType;
 use smallvec::SmallVec;
 
 use super::Generator;
 use super::draft::{Draft, Tile};
 use super::features::Feature;
+use super::part::{Pairs, Part};
 
 /// What an operand must be.
 #[derive(Clone, Copy)]
@@ -27,6 +27,12 @@ impl Want {
         self
     }
 
+    /// Without a dtype it would take.
+    pub(super) fn but(mut self, dtype: DType) -> Want {
+        self.dtypes = self.dtypes.without(DTypeSet::of(&[dtype]));
+        self
+    }
+
     pub(super) fn within(mut self, spaces: &[Space]) -> Want {
         self.spaces = SpaceSet::of(spaces);
         self
@@ -36,7 +42,7 @@ impl Want {
 /// How elements are visited.
 struct Visit {
     offset: i64,
-    pairs: SmallVec<[Pair; 5]>,
+    pairs: Pairs,
     /// Smallest and largest element.
     span: (i64, i64),
 }
@@ -71,8 +77,7 @@ impl Generator<'_> {
         let mut spaces = entry.spaces;
         let ports_taken = draft.inputs().any(|tile| tile.space == Space::Psum);
         if engine == Some(Engine::Pool) || !entry.writes() && ports_taken {
-            let left: SmallVec<[Space; 3]> = spaces.iter().filter(|&s| s != Space::Psum).collect();
-            spaces = SpaceSet::of(&left);
+            spaces = spaces.without(SpaceSet::of(&[Space::Psum]));
         }
         Want {
             parts,
@@ -89,7 +94,7 @@ impl Generator<'_> {
             && let Some(at) = self.random_of(Space::Sbuf)
         {
             let location = &self.locations[at];
-            let (parts, elems) = (location.parts, location.elems());
+            let (parts, elems) = (location.parts, location.elems);
             if elems <= self.config.max_elements {
                 return (parts, elems);
             }
@@ -132,7 +137,7 @@ impl Generator<'_> {
     #[inline] // mostly the result is not used, and then need not be copied
     pub(super) fn read_as(&mut self, draft: &mut Draft, role: &str, want: Want) -> Tile {
         let tile = self.source(want);
-        draft.tile(role, tile.clone());
+        draft.tile(role, tile);
         tile
     }
 
@@ -155,7 +160,7 @@ impl Generator<'_> {
     #[inline] // mostly the result is not used, and then need not be copied
     pub(super) fn write_as(&mut self, draft: &mut Draft, role: &str, want: Want) -> Tile {
         let tile = self.target_tile(draft, want);
-        draft.tile(role, tile.clone());
+        draft.tile(role, tile);
         tile
     }
 
@@ -176,7 +181,7 @@ impl Generator<'_> {
             Some(tile) => tile,
             None => self.defined(want),
         };
-        draft.tile(role, tile.clone());
+        draft.tile(role, tile);
         tile
     }
 
@@ -198,25 +203,26 @@ impl Generator<'_> {
                 .iter()
                 .all(|pair| pair.step != 0 || pair.count == 1);
         if fits && self.uses(Feature::InPlace, 8) {
-            draft.tile(role, like.clone());
-            return like.clone();
+            draft.tile(role, *like);
+            return *like;
         }
         self.write_as(draft, role, want)
     }
 
     /// A part of a location in a pool.
     fn existing(&mut self, want: Want, writes: bool, avoid: &[u32]) -> Option<Tile> {
-        let spaces: SmallVec<[Space; 3]> = want
-            .spaces
-            .iter()
-            .filter(|&space| !self.pools[space as usize].is_empty())
-            .collect();
+        let mut spaces = want.spaces;
+        for space in want.spaces.iter() {
+            if self.pools[space as usize].is_empty() {
+                spaces = spaces.without(SpaceSet::of(&[space]));
+            }
+        }
         if spaces.is_empty() {
             return None;
         }
         for _ in 0..6 {
-            let space = self.pick(&spaces);
-            let Some(at) = self.random_of(space) else {
+            let n = self.random.below(spaces.len() as u64) as usize;
+            let Some(at) = spaces.nth(n).and_then(|space| self.random_of(space)) else {
                 continue;
             };
             let location = &self.locations[at];
@@ -233,7 +239,7 @@ impl Generator<'_> {
     /// The dtype a location is accessed as, and the elements it then has.
     fn view(&mut self, at: usize, dtypes: DTypeSet) -> Option<(DType, u64)> {
         let location = &self.locations[at];
-        let (own, elems) = (location.dtype, location.elems());
+        let (own, elems) = (location.dtype, location.elems);
         let last = location.dims.last().copied().unwrap_or(1);
         let reinterprets = self.may(Feature::Reinterpret);
         if dtypes.has(own) && !(reinterprets && self.chance(10)) {
@@ -265,7 +271,7 @@ impl Generator<'_> {
         let on_chip = location.space != Space::Dram;
         let (loc_parts, dims_are_whole) = (
             location.parts,
-            want.parts == location.parts && want.elems == location.elems(),
+            want.parts == location.parts && want.elems == location.elems,
         );
         // A tensor in DRAM has no partitions: all elements stand behind one another.
         let (parts, elems) = if on_chip {
@@ -291,13 +297,13 @@ impl Generator<'_> {
             span,
         } = self.pairs(room, elems, writes)?;
         let whole = self.whole(at);
-        let mut access = Access {
+        let mut access = Part {
             dtype,
             recast: !is_own,
             window: None,
             offset,
             pairs,
-            terms: SmallVec::new(),
+            follows: None,
         };
         if on_chip {
             let base = self.locations[at].base;
@@ -354,8 +360,8 @@ impl Generator<'_> {
             && (base + start) % 32 == 0
             && self.uses(Feature::IndexPartition, 2)
         {
-            tile.access.add_term(TermTarget::Partition, 0, 32);
-            tile.indices.push(index.value);
+            tile.access.follows = Some((TermTarget::Partition, 32));
+            tile.index = Some(index.value);
             return;
         }
         let slack = room as i64 - 1 - span.1;
@@ -365,8 +371,8 @@ impl Generator<'_> {
         if self.uses(Feature::IndexOffset, 2) {
             let most = (slack / index.high).min(64);
             let coef = self.between(1, most as u64) as i64;
-            tile.access.add_term(TermTarget::Offset, 0, coef);
-            tile.indices.push(index.value);
+            tile.access.follows = Some((TermTarget::Offset, coef));
+            tile.index = Some(index.value);
         }
     }
 
@@ -407,7 +413,7 @@ impl Generator<'_> {
             }
             self.counts.feature(Feature::Broadcast);
             let offset = self.between(0, room - inner) as i64;
-            let pairs = SmallVec::from_slice(&[pair(0, elems / inner), pair(1, inner)]);
+            let pairs = Pairs::of(&[pair(0, elems / inner), pair(1, inner)]);
             return Some(Visit {
                 offset,
                 pairs,
@@ -419,7 +425,7 @@ impl Generator<'_> {
         }
         let slack = room - elems;
         let divisor = self.divisor(elems);
-        let (pairs, length): (SmallVec<[Pair; 5]>, u64) = match self.random.below(8) {
+        let (pairs, length): (Pairs, u64) = match self.random.below(8) {
             0 if elems > 1 && slack >= elems - 1 && self.may(Feature::Strided) => {
                 let most = ((room - 1) / (elems - 1)).min(9);
                 let step = self.between(2.min(most), most);
@@ -427,7 +433,7 @@ impl Generator<'_> {
                     self.counts.feature(Feature::Strided);
                 }
                 (
-                    SmallVec::from_slice(&[pair(step as i64, elems)]),
+                    Pairs::of(&[pair(step as i64, elems)]),
                     step * (elems - 1) + 1,
                 )
             }
@@ -437,7 +443,7 @@ impl Generator<'_> {
                 let step = self.between(inner, most.min(30_000).max(inner));
                 self.counts.feature(Feature::TwoLevel);
                 (
-                    SmallVec::from_slice(&[pair(step as i64, divisor), pair(1, inner)]),
+                    Pairs::of(&[pair(step as i64, divisor), pair(1, inner)]),
                     step * (divisor - 1) + inner,
                 )
             }
@@ -445,7 +451,7 @@ impl Generator<'_> {
                 let outer = elems / divisor;
                 self.counts.feature(Feature::Permuted);
                 (
-                    SmallVec::from_slice(&[pair(1, outer), pair(outer as i64, divisor)]),
+                    Pairs::of(&[pair(1, outer), pair(outer as i64, divisor)]),
                     elems,
                 )
             }
@@ -453,7 +459,7 @@ impl Generator<'_> {
                 self.counts.feature(Feature::Reversed);
                 let first = self.between(0, slack) as i64;
                 let last = first + elems as i64 - 1;
-                let pairs = SmallVec::from_slice(&[pair(-1, elems)]);
+                let pairs = Pairs::of(&[pair(-1, elems)]);
                 return Some(Visit {
                     offset: last,
                     pairs,
@@ -468,9 +474,9 @@ impl Generator<'_> {
                 } else {
                     [pair(1, inner), pair(0, divisor)]
                 };
-                (SmallVec::from_slice(&pairs), inner)
+                (Pairs::of(&pairs), inner)
             }
-            _ => (SmallVec::from_slice(&[pair(1, elems)]), elems),
+            _ => (Pairs::of(&[pair(1, elems)]), elems),
         };
         let offset = if self.may(Feature::Offset) {
             self.between(0, room - length) as i64
@@ -501,33 +507,30 @@ impl Generator<'_> {
     /// The whole of a location.
     pub(super) fn whole(&self, at: usize) -> Tile {
         let location = &self.locations[at];
+        let on_chip = location.space != Space::Dram;
         Tile {
             location: at,
             value: location.value,
-            access: self.whole_access(at),
-            indices: SmallVec::new(),
+            access: Part {
+                dtype: location.dtype,
+                recast: false,
+                window: on_chip.then_some(Window {
+                    start: 0,
+                    count: location.parts,
+                }),
+                offset: 0,
+                pairs: location.pairs,
+                follows: None,
+            },
+            index: None,
             whole: true,
             space: location.space,
             dtype: location.dtype,
             parts: location.parts,
-            elems: location.elems(),
+            elems: location.elems,
             storage: location.storage,
             defines: !location.readable,
         }
-    }
-
-    fn whole_access(&self, at: usize) -> Access {
-        let location = &self.locations[at];
-        let mut dims: SmallVec<[u64; 4]> = SmallVec::new();
-        if location.space != Space::Dram {
-            dims.push(location.parts);
-        }
-        dims.extend_from_slice(&location.dims);
-        Access::whole(&MemType {
-            space: location.space,
-            dtype: location.dtype,
-            dims: &dims,
-        })
     }
 
     /// A new location of that shape, not written yet.
@@ -538,18 +541,23 @@ impl Generator<'_> {
     }
 
     pub(super) fn kind_of(&mut self, want: Want) -> (Space, DType) {
-        let spaces: SmallVec<[Space; 3]> = want.spaces.iter().collect();
-        let dtypes: SmallVec<[DType; 20]> = want.dtypes.iter().collect();
-        let space = if spaces.len() > 1 && want.spaces.has(Space::Sbuf) && !self.chance(5) {
+        let any_space = |g: &mut Self| {
+            let n = g.random.below(want.spaces.len() as u64) as usize;
+            want.spaces.nth(n).unwrap_or(Space::Sbuf)
+        };
+        let space = if want.spaces.len() > 1 && want.spaces.has(Space::Sbuf) && !self.chance(5) {
             Space::Sbuf
         } else {
-            self.pick(&spaces)
+            any_space(self)
         };
         // What kernels are made of comes up more often.
         let dtype = match self.random.below(4) {
             0 | 1 if want.dtypes.has(DType::F32) => DType::F32,
             2 if want.dtypes.has(DType::Bf16) => DType::Bf16,
-            _ => self.pick(&dtypes),
+            _ => {
+                let n = self.random.below(want.dtypes.len() as u64) as usize;
+                want.dtypes.nth(n).unwrap_or(DType::F32)
+            }
         };
         (space, dtype)
     }

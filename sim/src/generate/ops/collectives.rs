@@ -1,12 +1,12 @@
 //! Collectives in groups of one rank; `cores.rs` has those of several.
 
-use bir_dialect::bir::access::Pair;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::space::Space;
 
 use super::super::Generator;
 use super::super::draft::Draft;
+use super::super::part::Pairs;
 
 fn one_to_one(g: &mut Generator<'_>, code: OpCode, word: bool, dst: &str, srcs: &[&str]) {
     let mut draft = Draft::new(code);
@@ -29,7 +29,7 @@ fn one_to_one(g: &mut Generator<'_>, code: OpCode, word: bool, dst: &str, srcs: 
     }
     g.write_as(&mut draft, dst, want);
     g.alone(&mut draft);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn all_reduce(g: &mut Generator<'_>) {
@@ -76,7 +76,7 @@ pub(super) fn collective_permute(g: &mut Generator<'_>) {
     g.write_as(&mut draft, "dst", want);
     let rank = g.rank();
     g.lists(&mut draft, "pairs", &[&[rank, rank]]);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 /// Rows of counts and displacements for one rank: all of `src`, at its place.
@@ -89,7 +89,7 @@ fn with_metadata(g: &mut Generator<'_>, code: OpCode) {
     let want = g.want(&draft, "dst", 1, elems).of(&[src.dtype]);
     g.write_as(&mut draft, "dst", want);
     g.alone(&mut draft);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn all_gather_v(g: &mut Generator<'_>) {
@@ -101,13 +101,13 @@ pub(super) fn all_to_all_v(g: &mut Generator<'_>) {
 }
 
 pub(super) fn rank_id(g: &mut Generator<'_>) {
-    let draft = Draft::new(OpCode::RankId);
-    g.define_register(draft, DType::I32, None);
+    let mut draft = Draft::new(OpCode::RankId);
+    g.define_register(&mut draft, DType::I32, None);
 }
 
 pub(super) fn core_id(g: &mut Generator<'_>) {
-    let draft = Draft::new(OpCode::CoreId);
-    g.define_register(draft, DType::I32, None);
+    let mut draft = Draft::new(OpCode::CoreId);
+    g.define_register(&mut draft, DType::I32, None);
 }
 
 pub(super) fn processing_rank_id(g: &mut Generator<'_>) {
@@ -115,7 +115,7 @@ pub(super) fn processing_rank_id(g: &mut Generator<'_>) {
     let iter = g.random.below(4) as i64;
     g.int(&mut draft, "iter", iter);
     g.alone(&mut draft);
-    g.define_register(draft, DType::I32, None);
+    g.define_register(&mut draft, DType::I32, None);
 }
 
 impl Generator<'_> {
@@ -134,8 +134,7 @@ impl Generator<'_> {
             part.whole = false;
             part.defines = false;
             part.access.offset = column as i64;
-            part.access.pairs.clear();
-            part.access.pairs.push(Pair { step: 1, count: 1 });
+            part.access.pairs = Pairs::run(1);
             part.elems = 1;
             self.fill_with(part, value);
         }
@@ -149,7 +148,7 @@ impl Generator<'_> {
             },
         );
         draft.tile("dst", self.whole(at));
-        self.emit(draft);
+        self.emit(&mut draft);
         self.whole(at)
     }
 }

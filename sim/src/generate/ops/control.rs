@@ -18,7 +18,7 @@ pub(super) fn register_store(g: &mut Generator<'_>) {
     draft.value("src", register);
     let want = g.want(&draft, "dst", 1, 1).of(&[DType::I32]);
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn register_move(g: &mut Generator<'_>) {
@@ -57,7 +57,7 @@ pub(super) fn register_alu(g: &mut Generator<'_>) {
         let rhs = g.between(1, 7) as i64;
         g.int(&mut draft, "rhs", rhs);
     }
-    g.define_register(draft, DType::I32, None);
+    g.define_register(&mut draft, DType::I32, None);
 }
 
 /// Sets a semaphore no pair of instructions uses.
@@ -74,7 +74,7 @@ pub(super) fn event_semaphore(g: &mut Generator<'_>) {
         let list = g.ir.ctx.array(&[sem]);
         draft.attr(names::SIGNAL, list);
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn semaphore_range_clear(g: &mut Generator<'_>) {
@@ -83,12 +83,12 @@ pub(super) fn semaphore_range_clear(g: &mut Generator<'_>) {
     let count = g.between(1, (256 - first) as u64) as i64;
     g.int(&mut draft, "first", first);
     g.int(&mut draft, "count", count);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 fn plain(g: &mut Generator<'_>, code: OpCode) {
-    let draft = Draft::new(code);
-    g.emit(draft);
+    let mut draft = Draft::new(code);
+    g.emit(&mut draft);
 }
 
 pub(super) fn all_engine_barrier(g: &mut Generator<'_>) {
@@ -107,38 +107,38 @@ pub(super) fn notify(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::Notify);
     let event = g.random.below(100) as i64;
     g.int(&mut draft, "event", event);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn dma_trigger(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::DmaTrigger);
     g.word(&mut draft, "queue", "q0");
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn set_ordering_mode(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::SetOrderingMode);
     let mode = g.pick(&["strict", "relaxed"]);
     g.word(&mut draft, "mode", mode);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn modify_pool_config(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::ModifyPoolConfig);
     g.word(&mut draft, "config", "default");
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn load_activation_table(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::LoadActivationTable);
     let func = g.pick(ACTIVATION_FUNCS.words);
     g.word(&mut draft, "func", func);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn device_print(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::DevicePrint);
     g.unary(&mut draft);
     g.word(&mut draft, "text", "here");
-    g.emit(draft);
+    g.emit(&mut draft);
 }

@@ -7,6 +7,7 @@ use bir_dialect::bir::space::{DTypeSet, Space, Target};
 
 use super::super::Generator;
 use super::super::draft::{Draft, Tile};
+use super::super::part::Pairs;
 use super::super::tiles::Want;
 
 /// Attributes DMA instructions have in common.
@@ -41,7 +42,7 @@ fn transfer(g: &mut Generator<'_>, code: OpCode) {
     let want = other_side(g.want(&draft, "dst", parts, elems), src.dtype);
     g.write_as(&mut draft, "dst", want);
     queue(g, &mut draft);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 /// Partitions and elements of a tile as a destination on chip may have them.
@@ -71,15 +72,16 @@ fn table(g: &mut Generator<'_>, elems: u64, dtype: DType) -> (Tile, u64) {
     g.publish(at);
     let mut tile = g.whole(at);
     tile.whole = false;
-    tile.access.pairs.clear();
-    tile.access.pairs.push(Pair {
-        step: elems as i64,
-        count: rows,
-    });
-    tile.access.pairs.push(Pair {
-        step: 1,
-        count: elems,
-    });
+    tile.access.pairs = Pairs::of(&[
+        Pair {
+            step: elems as i64,
+            count: rows,
+        },
+        Pair {
+            step: 1,
+            count: elems,
+        },
+    ]);
     // A table of two dimensions is accessed whole anyway.
     let whole = g.whole(at);
     if tile.access == whole.access {
@@ -138,7 +140,7 @@ pub(super) fn dma_copy(g: &mut Generator<'_>) {
         draft.tile("dst", table);
     }
     queue(g, &mut draft);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 /// A copy whose source begins at a register.
@@ -149,18 +151,14 @@ fn offset_copy(g: &mut Generator<'_>) {
     g.publish(at);
     let mut tile = g.whole(at);
     tile.whole = false;
-    tile.access.pairs.clear();
-    tile.access.pairs.push(Pair {
-        step: 1,
-        count: elems,
-    });
+    tile.access.pairs = Pairs::run(elems);
     tile.elems = elems;
     let mut draft = Draft::new(OpCode::DmaCopy);
     draft.tile("src", tile);
     draft.value("src_offset", offset);
     let want = other_side(g.want(&draft, "dst", 1, elems), DType::F32);
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn dma_transpose(g: &mut Generator<'_>) {
@@ -170,21 +168,22 @@ pub(super) fn dma_transpose(g: &mut Generator<'_>) {
     let at = g.port("input", dtype, rows, columns);
     g.publish(at);
     let mut src = g.whole(at);
-    src.access.pairs.clear();
-    src.access.pairs.push(Pair {
-        step: columns as i64,
-        count: rows,
-    });
-    src.access.pairs.push(Pair {
-        step: 1,
-        count: columns,
-    });
+    src.access.pairs = Pairs::of(&[
+        Pair {
+            step: columns as i64,
+            count: rows,
+        },
+        Pair {
+            step: 1,
+            count: columns,
+        },
+    ]);
     src.whole = src.access == g.whole(at).access;
     draft.tile("src", src);
     let dst = g.flat(dtype, columns, rows);
     draft.tile("dst", dst);
     queue(g, &mut draft);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn dma_compute(g: &mut Generator<'_>) {
@@ -196,7 +195,7 @@ pub(super) fn dma_compute(g: &mut Generator<'_>) {
     }
     g.write(&mut draft, "dst", parts, elems);
     queue(g, &mut draft);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn dma_scatter_add(g: &mut Generator<'_>) {
@@ -212,7 +211,7 @@ pub(super) fn dma_scatter_add(g: &mut Generator<'_>) {
     g.read(&mut draft, "src", parts, elems);
     draft.tile("dst", table);
     g.word(&mut draft, "dge", "swdge");
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn dma_gather_add(g: &mut Generator<'_>) {
@@ -228,7 +227,7 @@ pub(super) fn dma_gather_add(g: &mut Generator<'_>) {
     let want = g.want(&draft, "dst", parts, elems);
     g.update(&mut draft, "dst", want);
     g.word(&mut draft, "dge", "swdge");
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn gpsimd_sb2sb(g: &mut Generator<'_>) {
@@ -239,7 +238,7 @@ pub(super) fn gpsimd_sb2sb(g: &mut Generator<'_>) {
     let src = g.read(&mut draft, "src", parts, elems);
     let want = g.want(&draft, "dst", parts, elems).of(&[src.dtype]);
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 impl Generator<'_> {
@@ -249,11 +248,7 @@ impl Generator<'_> {
         let mut tile = self.whole(at);
         if tile.access.pairs.len() > 1 {
             tile.whole = false;
-            tile.access.pairs.clear();
-            tile.access.pairs.push(Pair {
-                step: 1,
-                count: elems,
-            });
+            tile.access.pairs = Pairs::run(elems);
         }
         tile
     }

@@ -35,8 +35,7 @@ fn scale_and_bias(g: &mut Generator<'_>, draft: &mut Draft, func: &str, parts: u
         return;
     }
     let want = g.want(draft, "bias", parts, 1);
-    let dtypes: Vec<DType> = want.dtypes.iter().filter(|d| *d != DType::Tf32).collect();
-    g.read_as(draft, "bias", want.of(&dtypes));
+    g.read_as(draft, "bias", want.but(DType::Tf32));
 }
 
 pub(super) fn activation(g: &mut Generator<'_>) {
@@ -49,17 +48,17 @@ pub(super) fn activation(g: &mut Generator<'_>) {
         let sums = g.write(&mut draft, "reduce_res", src.parts, 1);
         g.word(&mut draft, "reduce", "add");
         g.word(&mut draft, "reduce_cmd", "reset");
-        g.emit(draft);
+        g.emit(&mut draft);
         let settled = |tile: &Tile| Tile {
             defines: false,
-            ..tile.clone()
+            ..*tile
         };
         let (dst, sums) = (settled(&dst), settled(&sums));
         g.again_accumulating(
             |g, again| {
-                again.tile("src", src.clone());
-                again.tile("dst", dst.clone());
-                again.tile("reduce_res", sums.clone());
+                again.tile("src", src);
+                again.tile("dst", dst);
+                again.tile("reduce_res", sums);
                 g.word(again, "func", "copy");
                 g.word(again, "reduce", "add");
             },
@@ -67,7 +66,7 @@ pub(super) fn activation(g: &mut Generator<'_>) {
         );
         return;
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn activation_reduce(g: &mut Generator<'_>) {
@@ -77,7 +76,7 @@ pub(super) fn activation_reduce(g: &mut Generator<'_>) {
     scale_and_bias(g, &mut draft, func, src.parts);
     g.write_or_in_place(&mut draft, "dst", &src);
     g.write(&mut draft, "reduce_res", src.parts, 1);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn activate2(g: &mut Generator<'_>) {
@@ -120,7 +119,7 @@ pub(super) fn activate2(g: &mut Generator<'_>) {
         g.word(&mut draft, "reduce", how);
         g.word(&mut draft, "reduce_cmd", "reset");
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 /// An activation that resets the accumulator, and the read-out.
@@ -137,11 +136,11 @@ pub(super) fn read_activation_accumulator(g: &mut Generator<'_>) {
     g.write(&mut draft, "reduce_res", 128, 1);
     g.word(&mut draft, "reduce", "add");
     g.word(&mut draft, "reduce_cmd", "reset");
-    g.emit(draft);
+    g.emit(&mut draft);
     let mut draft = Draft::new(OpCode::ReadActivationAccumulator);
     g.write(&mut draft, "dst", 128, 1);
     g.counts.feature(Feature::Accumulator);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn tensor_tensor(g: &mut Generator<'_>) {
@@ -186,7 +185,7 @@ pub(super) fn tensor_tensor(g: &mut Generator<'_>) {
             g.write_or_in_place(&mut draft, "dst", &lhs);
         }
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 /// Integer sources of one width, and a destination.
@@ -208,7 +207,7 @@ fn bit_tiles(g: &mut Generator<'_>, draft: &mut Draft, roles: &[&str], parts: u6
 const UNARY: &[&str] = &["abs", "square", "relu", "reciprocal", "bypass"];
 
 /// A number, or one f32 per partition.
-fn step_scalar(g: &mut Generator<'_>, draft: &mut Draft, role: &str, parts: u64) {
+fn step_scalar(g: &mut Generator<'_>, draft: &mut Draft, role: &'static str, parts: u64) {
     if g.chance(2) {
         let bits = g.number(DType::F32);
         g.literal(draft, role, DType::F32, bits);
@@ -287,7 +286,7 @@ pub(super) fn tensor_scalar(g: &mut Generator<'_>) {
             g.write_or_in_place(&mut draft, "dst", &src);
         }
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn tensor_scalar_ptr(g: &mut Generator<'_>) {
@@ -295,7 +294,7 @@ pub(super) fn tensor_scalar_ptr(g: &mut Generator<'_>) {
     let src = g.unary(&mut draft);
     steps(g, &mut draft, &src, true);
     g.write_or_in_place(&mut draft, "dst", &src);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 /// Two instructions: one keeps its scalars, the next takes them.
@@ -308,7 +307,7 @@ pub(super) fn tensor_scalar_cache(g: &mut Generator<'_>) {
     );
     g.word(&mut draft, "op0", op0);
     g.word(&mut draft, "op1", op1);
-    let whole = |g: &mut Generator<'_>, draft: &mut Draft, role: &str| {
+    let whole = |g: &mut Generator<'_>, draft: &mut Draft, role: &'static str| {
         let bits = g.number(DType::F32);
         g.literal(draft, role, DType::F32, bits);
     };
@@ -316,14 +315,14 @@ pub(super) fn tensor_scalar_cache(g: &mut Generator<'_>) {
     whole(g, &mut draft, "operand1");
     g.flag(&mut draft, "cache_write");
     g.write(&mut draft, "dst", src.parts, src.elems);
-    g.emit(draft);
+    g.emit(&mut draft);
     let mut draft = Draft::new(OpCode::TensorScalarCache);
-    draft.tile("src", src.clone());
+    draft.tile("src", src);
     g.word(&mut draft, "op0", op0);
     g.word(&mut draft, "op1", op1);
     g.flag(&mut draft, "cache_read");
     g.write(&mut draft, "dst", src.parts, src.elems);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn tensor_scalar_addr(g: &mut Generator<'_>) {
@@ -349,7 +348,7 @@ pub(super) fn tensor_scalar_addr(g: &mut Generator<'_>) {
     }
     let want = g.want(&draft, "dst", parts, elems).of(&[dtype]);
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn scalar_tensor_tensor(g: &mut Generator<'_>) {
@@ -366,22 +365,21 @@ pub(super) fn scalar_tensor_tensor(g: &mut Generator<'_>) {
         g.flag(&mut draft, which);
     }
     g.write_or_in_place(&mut draft, "dst", &src);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn reciprocal(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::Reciprocal);
     let src = g.unary(&mut draft);
     g.write_or_in_place(&mut draft, "dst", &src);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn exponential(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::Exponential);
     let (parts, elems) = g.shape();
     let want = g.want(&draft, "src", parts, elems);
-    let dtypes: Vec<DType> = want.dtypes.iter().filter(|d| *d != DType::Tf32).collect();
-    let src = g.read_as(&mut draft, "src", want.of(&dtypes));
+    let src = g.read_as(&mut draft, "src", want.but(DType::Tf32));
     if g.chance(2) {
         g.scalar(&mut draft, "max", src.parts);
     }
@@ -395,7 +393,7 @@ pub(super) fn exponential(g: &mut Generator<'_>) {
             g.scalar(&mut draft, "init", src.parts);
         }
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn dropout(g: &mut Generator<'_>) {
@@ -405,5 +403,5 @@ pub(super) fn dropout(g: &mut Generator<'_>) {
     g.literal(&mut draft, "prob", DType::F32, u64::from(prob.to_bits()));
     let want = g.want(&draft, "dst", src.parts, src.elems).of(&[src.dtype]);
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }

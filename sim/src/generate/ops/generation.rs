@@ -29,7 +29,7 @@ pub(super) fn local_gather(g: &mut Generator<'_>) {
     }
     let want = g.want(&draft, "dst", parts, count * width).of(&[src.dtype]);
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn n_gather(g: &mut Generator<'_>) {
@@ -41,7 +41,7 @@ pub(super) fn n_gather(g: &mut Generator<'_>) {
     draft.tile("index", index);
     let want = g.want(&draft, "dst", parts, columns).of(&[src.dtype]);
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn sequence_bounds(g: &mut Generator<'_>) {
@@ -50,7 +50,7 @@ pub(super) fn sequence_bounds(g: &mut Generator<'_>) {
     let src = g.read(&mut draft, "src", 1, elems);
     let want = g.want(&draft, "dst", 1, 2 * elems).of(&[src.dtype]);
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn nonzero_with_count(g: &mut Generator<'_>) {
@@ -64,7 +64,7 @@ pub(super) fn nonzero_with_count(g: &mut Generator<'_>) {
         g.int(&mut draft, "offset", 16);
         g.int(&mut draft, "padding", -1);
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 /// The default engine, or the pool engine where it has the op.
@@ -79,7 +79,7 @@ pub(super) fn rng(g: &mut Generator<'_>) {
     rng_engine(g, &mut draft);
     let (parts, elems) = g.shape();
     g.write(&mut draft, "dst", parts, elems);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn rand2(g: &mut Generator<'_>) {
@@ -94,13 +94,13 @@ pub(super) fn rand2(g: &mut Generator<'_>) {
     let high = g.pick(&[1.0f32, 0.5, 3.0]);
     g.literal(&mut draft, "high", DType::F32, u64::from(high.to_bits()));
     g.write(&mut draft, "dst", parts, elems);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn set_rng_seed(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::SetRngSeed);
     g.read(&mut draft, "src", 1, 1);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 /// Words of random state an engine has.
@@ -117,7 +117,7 @@ pub(super) fn rand_set_state(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::RandSetState);
     let words = state_words(g, &mut draft);
     g.read(&mut draft, "src", 128, words);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn rand_get_state(g: &mut Generator<'_>) {
@@ -125,5 +125,5 @@ pub(super) fn rand_get_state(g: &mut Generator<'_>) {
     let words = state_words(g, &mut draft);
     let want = g.want(&draft, "dst", 128, words).within(&[Space::Sbuf]);
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }

@@ -49,13 +49,13 @@ pub(super) fn matmult(g: &mut Generator<'_>) {
             "dst",
             Tile {
                 defines: tile.defines && step == 0,
-                ..tile.clone()
+                ..tile
             },
         );
         if step > 0 {
             g.flag(&mut draft, "accumulate");
         }
-        g.emit(draft);
+        g.emit(&mut draft);
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn matmult_sparse(g: &mut Generator<'_>) {
     let tile = group_tile(g, DType::F32, m, n);
     draft.tile("dst", tile);
     g.int(&mut draft, "ratio", ratio as i64);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn quantize_mx(g: &mut Generator<'_>) {
@@ -99,7 +99,7 @@ fn quantise_into(g: &mut Generator<'_>, mut draft: Draft, parts: u64, elems: u64
     let scale = g.allocate(Space::Sbuf, DType::U8, parts, elems, &[]);
     g.fill_with(g.whole(scale), 127);
     draft.tile("scale", g.whole(scale));
-    g.emit(draft);
+    g.emit(&mut draft);
     (g.whole(data), g.whole(scale))
 }
 
@@ -124,7 +124,7 @@ pub(super) fn matmult_mx(g: &mut Generator<'_>) {
     }
     let tile = group_tile(g, DType::F32, m, n);
     draft.tile("dst", tile);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 impl Generator<'_> {

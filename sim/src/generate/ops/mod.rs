@@ -245,7 +245,7 @@ impl Generator<'_> {
     }
 
     /// An f32 literal, or one f32 per partition.
-    fn scalar(&mut self, draft: &mut Draft, role: &str, parts: u64) {
+    fn scalar(&mut self, draft: &mut Draft, role: &'static str, parts: u64) {
         if self.chance(2) {
             let bits = self.number(DType::F32);
             self.literal(draft, role, DType::F32, bits);
@@ -278,7 +278,7 @@ impl Generator<'_> {
         self.lists(&mut draft, "pattern", &[&[per_column as i64, elems as i64]]);
         self.int(&mut draft, "offset", offset as i64);
         self.int(&mut draft, "channel_multiplier", per_row as i64);
-        self.emit(draft);
+        self.emit(&mut draft);
         self.whole(at)
     }
 
@@ -299,7 +299,7 @@ impl Generator<'_> {
             let mut draft = Draft::new(code);
             first(self, &mut draft);
             self.word(&mut draft, "reduce_cmd", "accumulate");
-            self.emit(draft);
+            self.emit(&mut draft);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Fills, copies, shuffles.
 
-use bir_dialect::bir::access::Pair;
 use bir_dialect::bir::num::{DType, DTypeClass};
 use bir_dialect::bir::ops::{NUMERIC, OpCode};
 use bir_dialect::bir::space::{DTypeSet, Engine, Space, Target};
@@ -8,6 +7,7 @@ use bir_dialect::bir::space::{DTypeSet, Engine, Space, Target};
 use super::super::Generator;
 use super::super::draft::{Draft, Tile};
 use super::super::features::Feature;
+use super::super::part::Pairs;
 use super::super::tiles::Want;
 
 impl Generator<'_> {
@@ -27,7 +27,7 @@ impl Generator<'_> {
         let dtype = tile.dtype;
         draft.tile("dst", tile);
         self.literal(&mut draft, "value", dtype, bits);
-        self.emit(draft);
+        self.emit(&mut draft);
     }
 
     /// `iota` of a tile in SBUF.
@@ -36,7 +36,7 @@ impl Generator<'_> {
         let elems = tile.elems;
         draft.tile("dst", tile);
         self.pattern(&mut draft, elems);
-        self.emit(draft);
+        self.emit(&mut draft);
     }
 
     /// `pattern`, `offset` and `channel_multiplier` over so many elements.
@@ -90,7 +90,7 @@ fn copy(g: &mut Generator<'_>, code: OpCode) {
         let want = g.want(&draft, "dst", src.parts, src.elems).of(&[src.dtype]);
         g.write_as(&mut draft, "dst", want);
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn memset(g: &mut Generator<'_>) {
@@ -125,11 +125,7 @@ fn row_window(g: &mut Generator<'_>, parts: u64, room: u64, elems: u64, dtype: D
     let mut tile = g.whole(at);
     if elems < room {
         tile.whole = false;
-        tile.access.pairs.clear();
-        tile.access.pairs.push(Pair {
-            step: 1,
-            count: elems,
-        });
+        tile.access.pairs = Pairs::run(elems);
         tile.elems = elems;
     }
     tile
@@ -154,7 +150,7 @@ fn dynamic_copy(g: &mut Generator<'_>, code: OpCode, moved: &str, other: &str) {
     let window = row_window(g, parts, elems + shift as u64, elems, dtype);
     draft.tile(moved, window);
     draft.value("offset", offset);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn tensor_copy_dynamic_src(g: &mut Generator<'_>) {
@@ -179,7 +175,7 @@ pub(super) fn stream_shuffle(g: &mut Generator<'_>) {
         })
         .collect();
     g.ints(&mut draft, "mask", &mask);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn permute_implicit_reduce_add(g: &mut Generator<'_>) {
@@ -193,7 +189,7 @@ pub(super) fn permute_implicit_reduce_add(g: &mut Generator<'_>) {
     g.write(&mut draft, "dst", parts, elems);
     let mask: Vec<i64> = (0..32).map(|_| g.random.below(32) as i64).collect();
     g.ints(&mut draft, "mask", &mask);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn tensor_gather(g: &mut Generator<'_>) {
@@ -208,7 +204,7 @@ pub(super) fn tensor_gather(g: &mut Generator<'_>) {
     draft.tile("index", index);
     let want = g.want(&draft, "dst", parts, columns).of(&[src.dtype]);
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn tensor_scatter(g: &mut Generator<'_>) {
@@ -228,7 +224,7 @@ pub(super) fn tensor_scatter(g: &mut Generator<'_>) {
     draft.tile("index", index);
     let want = g.want(&draft, "dst", parts, room).of(&[src.dtype]);
     g.update(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn transpose(g: &mut Generator<'_>) {
@@ -252,7 +248,7 @@ pub(super) fn transpose(g: &mut Generator<'_>) {
         want = want.within(&[Space::Psum]);
     }
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 impl Generator<'_> {

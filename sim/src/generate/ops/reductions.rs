@@ -42,7 +42,7 @@ pub(super) fn tensor_reduce(g: &mut Generator<'_>) {
         want = want.of(&dtypes);
     }
     g.write_as(&mut draft, "dst", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn tensor_partition_reduce(g: &mut Generator<'_>) {
@@ -62,14 +62,14 @@ pub(super) fn tensor_partition_reduce(g: &mut Generator<'_>) {
         g.word(&mut draft, "op", word);
         g.write(&mut draft, "dst", 1, elems);
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 /// The same tiles, which hold something now.
 fn settled(tile: &Tile) -> Tile {
     Tile {
         defines: false,
-        ..tile.clone()
+        ..*tile
     }
 }
 
@@ -92,13 +92,13 @@ pub(super) fn tensor_scalar_reduce(g: &mut Generator<'_>) {
     } else {
         g.word(&mut draft, "reduce_cmd", "reset");
     }
-    g.emit(draft);
+    g.emit(&mut draft);
     let (dst, sums) = (settled(&dst), settled(&sums));
     g.again_accumulating(
         |g, again| {
-            again.tile("src", src.clone());
-            again.tile("dst", dst.clone());
-            again.tile("reduce_res", sums.clone());
+            again.tile("src", src);
+            again.tile("dst", dst);
+            again.tile("reduce_res", sums);
             g.word(again, "op0", "add");
             let bits = g.plain_number();
             g.literal(again, "operand0", DType::F32, bits);
@@ -121,7 +121,7 @@ pub(super) fn tensor_scalar_cumulative(g: &mut Generator<'_>) {
         g.word(&mut draft, "reduce_cmd", "load");
         g.scalar(&mut draft, "init", src.parts);
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn tensor_tensor_scan(g: &mut Generator<'_>) {
@@ -144,14 +144,14 @@ pub(super) fn tensor_tensor_scan(g: &mut Generator<'_>) {
         g.flag(&mut draft, which);
     }
     g.write(&mut draft, "dst", lhs.parts, lhs.elems);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn bn_stats(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::BnStats);
     let src = g.unary(&mut draft);
     g.write(&mut draft, "dst", src.parts, 6);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 /// Statistics, and their aggregation.
@@ -160,11 +160,11 @@ pub(super) fn bn_aggr(g: &mut Generator<'_>) {
     let src = g.unary(&mut draft);
     let stats = g.allocate(Space::Sbuf, DType::F32, src.parts, 6, &[]);
     draft.tile("dst", g.whole(stats));
-    g.emit(draft);
+    g.emit(&mut draft);
     let mut draft = Draft::new(OpCode::BnAggr);
     draft.tile("src", g.whole(stats));
     g.write(&mut draft, "dst", src.parts, 2);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 /// A shape with at least eight columns.
@@ -185,7 +185,7 @@ pub(super) fn max8(g: &mut Generator<'_>) {
     let (parts, elems) = wide_shape(g);
     ordered_source(g, &mut draft, parts, elems);
     g.write(&mut draft, "dst", parts, 8);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn find_index8(g: &mut Generator<'_>) {
@@ -194,7 +194,7 @@ pub(super) fn find_index8(g: &mut Generator<'_>) {
     ordered_source(g, &mut draft, parts, elems);
     g.read(&mut draft, "values", parts, 8);
     g.write(&mut draft, "dst", parts, 8);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn match_replace8(g: &mut Generator<'_>) {
@@ -208,7 +208,7 @@ pub(super) fn match_replace8(g: &mut Generator<'_>) {
     if g.chance(2) {
         g.write(&mut draft, "dst_index", parts, 8);
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn topk(g: &mut Generator<'_>) {
@@ -225,5 +225,5 @@ pub(super) fn topk(g: &mut Generator<'_>) {
     g.write_as(&mut draft, "dst", want);
     let want = g.want(&draft, "dst_index", parts, k.div_ceil(16));
     g.write_as(&mut draft, "dst_index", want);
-    g.emit(draft);
+    g.emit(&mut draft);
 }

@@ -53,7 +53,7 @@ pub(super) fn select(g: &mut Generator<'_>) {
     g.read(&mut draft, "pred", parts, elems);
     sides(g, &mut draft, parts, elems, false);
     g.write(&mut draft, "dst", parts, elems);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn select_reduce(g: &mut Generator<'_>) {
@@ -66,7 +66,7 @@ pub(super) fn select_reduce(g: &mut Generator<'_>) {
         g.word(&mut draft, "reduce_cmd", "reset");
         g.write(&mut draft, "reduce_res", parts, 1);
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn range_select(g: &mut Generator<'_>) {
@@ -87,7 +87,7 @@ pub(super) fn range_select(g: &mut Generator<'_>) {
         g.word(&mut draft, "reduce_cmd", "reset");
         g.write(&mut draft, "reduce_res", src.parts, 1);
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn affine_select(g: &mut Generator<'_>) {
@@ -99,7 +99,7 @@ pub(super) fn affine_select(g: &mut Generator<'_>) {
     let bits = g.number(DType::F32);
     g.literal(&mut draft, "on_false", DType::F32, bits);
     g.write_or_in_place(&mut draft, "dst", &src);
-    g.emit(draft);
+    g.emit(&mut draft);
 }
 
 pub(super) fn copy_predicated(g: &mut Generator<'_>) {
@@ -126,5 +126,5 @@ pub(super) fn copy_predicated(g: &mut Generator<'_>) {
     if g.chance(4) {
         g.flag(&mut draft, "reverse");
     }
-    g.emit(draft);
+    g.emit(&mut draft);
 }
