@@ -15,18 +15,19 @@ use bir_sim::reduce::{ReduceOptions, instructions, is_valid, reduce};
 use bir_sim::validate::Baseline;
 use bir_sim::{Fault, Inputs, Options, Outcome, Simulation, Uninit, random};
 
-/// A configuration from bytes: the seed, the size, features left out.
+/// A configuration from bytes: the size, the cores, the seed, features left out. The size comes first, for
+/// a fuzzer begins with few bytes.
 pub fn config(data: &[u8], most: usize) -> Config {
     let byte = |at: usize| data.get(at).copied().unwrap_or(0);
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| byte(at + i)));
     let mut config = Config {
-        seed: word(0),
-        instructions: 1 + word(8) as u16 as usize % most,
-        max_cores: 1 + (word(8) >> 16) as u32 % 4,
+        instructions: 1 + word(0) as u16 as usize % most,
+        max_cores: 1 + u32::from(byte(2)) % 4,
+        seed: word(3),
         ..Config::default()
     };
     for (at, &feature) in Feature::ALL.iter().enumerate() {
-        if word(10) >> at & 1 != 0 {
+        if word(11) >> at & 1 != 0 {
             config.without.insert(feature);
         }
     }

@@ -86,7 +86,7 @@ const NOT_GENERATED: &[OpCode] = &[
 fn programs_of_other_sizes_and_features_pass_too() {
     for case in programs(40) {
         let mut random = bir_sim::random::Random::new(case, "cases");
-        let data: Vec<u8> = (0..18).map(|_| random.below(256) as u8).collect();
+        let data: Vec<u8> = (0..19).map(|_| random.below(256) as u8).collect();
         check_program(&crate::checks::config(&data, 100));
     }
 }

@@ -89,7 +89,7 @@ fn each_op_can_be_the_one_that_is_left() {
 fn reductions_keep_what_they_promise() {
     for case in 0..6 {
         let mut random = bir_sim::random::Random::new(case, "reductions");
-        let data: Vec<u8> = (0..18).map(|_| random.below(256) as u8).collect();
+        let data: Vec<u8> = (0..19).map(|_| random.below(256) as u8).collect();
         crate::checks::check_reduction(&crate::checks::config(&data, 40));
     }
 }

@@ -8,6 +8,40 @@ use bir_dialect::bir::verify::Level;
 use bir_dialect::ir::Ir;
 use bir_sim::{Options, Simulation, Tensor, Uninit, random};
 
+/// Which ops are computed a second time, and where.
+pub(crate) const NAIVE: crate::table::Claims = &[
+    (
+        all_reduce_combines_ranks_in_ascending_order_and_converts_once,
+        &["all_reduce"],
+    ),
+    (
+        gathers_concatenate_and_scatters_deal_out,
+        &["all_gather", "reduce_scatter"],
+    ),
+    (all_to_all_transposes_parts, &["all_to_all"]),
+    (
+        permutations_send_along_pairs_and_rings,
+        &[
+            "collective_permute",
+            "collective_permute_implicit",
+            "collective_permute_implicit_reduce",
+        ],
+    ),
+    (
+        parts_of_different_sizes_go_where_metadata_say,
+        &["all_gather_v", "all_to_all_v"],
+    ),
+    (
+        cores_know_their_numbers,
+        &["rank_id", "processing_rank_id", "core_id"],
+    ),
+    (sendrecv_exchanges_both_ways_by_pipe, &["sendrecv"]),
+    (
+        shared_buffers_and_barriers_order_the_cores,
+        &["core_barrier", "module"],
+    ),
+];
+
 /// A program whose cores have these bodies.
 fn cores(bodies: &[&str], verified: bool) -> Ir {
     let text: String = bodies
@@ -39,6 +73,9 @@ fn run(ir: &Ir, inputs: &Tensors) -> Result<Tensors, String> {
         let other = scope.spawn(once);
         assert_eq!(other.join().expect("no panic"), found);
     });
+    if found.is_ok() {
+        note_executed(ir);
+    }
     found
 }
 

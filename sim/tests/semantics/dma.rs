@@ -5,6 +5,26 @@ use crate::views::{Form, Operand, READS, WRITES, assert_tensor, run};
 use bir_dialect::bir::num::{DType, from_f32, to_f32};
 use bir_sim::{Options, Tensor, random};
 
+/// Which ops are computed a second time, and where.
+pub(crate) const NAIVE: crate::table::Claims = &[
+    (
+        dma_compute_adds_in_f32_in_the_order_of_its_sources,
+        &["dma_compute"],
+    ),
+    (
+        dma_scatter_add_and_gather_add_add_rows_by_number,
+        &["dma_scatter_add", "dma_gather_add"],
+    ),
+    (
+        dma_transpose_reverses_two_and_three_dimensions_and_swaps_the_ends_of_four,
+        &["dma_transpose"],
+    ),
+    (
+        gpsimd_sb2sb_moves_bits_between_partitions,
+        &["gpsimd_sb2sb"],
+    ),
+];
+
 #[test]
 fn dma_compute_adds_in_f32_in_the_order_of_its_sources() {
     let mut seed = 0;

@@ -4,6 +4,38 @@ use crate::common::*;
 use bir_dialect::bir::num::{DType, from_f32, to_f32};
 use bir_sim::{Lanes, Options, random};
 
+/// Which ops are computed a second time, and where.
+pub(crate) const NAIVE: crate::table::Claims = &[
+    (a_fill_is_its_number_in_every_element, &["memset"]),
+    (tensor_tensor_over_dtypes, &["tensor_tensor"]),
+    (
+        tensor_scalar_and_scalar_tensor_tensor,
+        &["tensor_scalar", "scalar_tensor_tensor"],
+    ),
+    (activation_sums_rows_before_conversion, &["activation"]),
+    (statistics_are_those_of_the_row, &["bn_stats", "bn_aggr"]),
+    (fills_and_transpositions, &["iota"]),
+    (
+        registers_loops_and_branches,
+        &[
+            "register_load",
+            "register_store",
+            "register_move",
+            "register_alu",
+            "loop",
+            "while",
+            "cond_br",
+            "br",
+            "nop",
+            "func",
+        ],
+    ),
+    (
+        wrong_placements_show_as_wrong_data,
+        &["alloc", "load", "save"],
+    ),
+];
+
 fn numbers(seed: u64, dtype: DType, dims: &[u64]) -> bir_sim::Tensor {
     random::tensor(seed, "x", dtype, dims)
 }
@@ -432,6 +464,24 @@ fn predicated_copies_define_what_they_write() {
         message.contains("`%y_t`, elements 1 to 1 of 4"),
         "{message}"
     );
+}
+
+#[test]
+fn a_fill_is_its_number_in_every_element() {
+    for (dtype, text, want) in [
+        (DType::F32, "1.5", 1.5),
+        (DType::Bf16, "-3.0", -3.0),
+        (DType::F16, "65504.0", 65504.0),
+        (DType::I32, "-7", -7.0),
+        (DType::U8, "200", 200.0),
+    ] {
+        let y = run_kernel(
+            &[],
+            &format!("5x3x{dtype}"),
+            &format!("memset %y_t <- {text}"),
+        );
+        assert_same(&values(&y), &[want; 15], text);
+    }
 }
 
 #[test]

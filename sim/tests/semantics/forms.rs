@@ -5,6 +5,36 @@ use crate::views::{Form, Operand, READS, WRITES, assert_tensor, failure, run};
 use bir_dialect::bir::num::{DType, from_f32};
 use bir_sim::Tensor;
 
+/// Which ops are computed a second time, and where.
+pub(crate) const NAIVE: crate::table::Claims = &[
+    (
+        copies_keep_bits_of_one_dtype_and_convert_between_two,
+        &["tensor_copy", "generic_copy"],
+    ),
+    (scalars_come_as_numbers_and_as_tiles, &["tensor_scalar_ptr"]),
+    (reciprocals_and_exact_activation_functions, &["reciprocal"]),
+    (
+        integers_wrap_where_no_f32_is_between,
+        &["tensor_scalar_addr"],
+    ),
+    (
+        selections_by_mask_range_and_slope,
+        &["select", "copy_predicated", "select_reduce"],
+    ),
+    (ranges_of_positions_and_running_maxima, &["range_select"]),
+    (slopes_are_compared_with_zero, &["affine_select"]),
+    (
+        reductions_scans_and_the_eight_largest,
+        &["tensor_reduce", "tensor_tensor_scan", "max8"],
+    ),
+    (products_of_tiles_in_any_form, &["matmult"]),
+    (transpositions_of_tiles_in_any_form, &["transpose"]),
+    (
+        rows_of_a_table_go_to_and_come_from_tiles_in_any_form,
+        &["dma_copy"],
+    ),
+];
+
 const DTYPES: [DType; 5] = [
     DType::F32,
     DType::Bf16,

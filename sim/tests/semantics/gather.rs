@@ -5,6 +5,29 @@ use crate::views::{Form, Operand, READS, WRITES, assert_tensor, failure, run};
 use bir_dialect::bir::num::DType;
 use bir_sim::random::Random;
 
+/// Which ops are computed a second time, and where.
+pub(crate) const NAIVE: crate::table::Claims = &[
+    (tensor_gather_reads_columns_in_a_snake, &["tensor_gather"]),
+    (
+        tensor_scatter_writes_columns_and_leaves_the_others,
+        &["tensor_scatter"],
+    ),
+    (
+        local_gather_shares_a_list_among_sixteen_partitions,
+        &["local_gather"],
+    ),
+    (n_gather_gives_each_element_its_position, &["n_gather"]),
+    (
+        dynamic_copies_start_where_a_register_says,
+        &["tensor_copy_dynamic_src", "tensor_copy_dynamic_dst"],
+    ),
+    (sequence_bounds_are_those_of_runs, &["sequence_bounds"]),
+    (
+        nonzero_with_count_looks_at_every_sixteenth_partition,
+        &["nonzero_with_count"],
+    ),
+];
+
 fn some(rows: Vec<Vec<u64>>) -> Vec<Vec<Option<u64>>> {
     rows.into_iter()
         .map(|row| row.into_iter().map(Some).collect())

@@ -8,6 +8,7 @@
     clippy::type_complexity
 )] // a test may fail so
 
+mod accumulators;
 mod common;
 mod cores;
 mod dma;
@@ -22,6 +23,7 @@ mod random;
 mod refused;
 mod rowwise;
 mod scenarios;
+mod silent;
 mod sorting;
 mod table;
 mod uninit;

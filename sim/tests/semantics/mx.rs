@@ -5,6 +5,22 @@ use bir_dialect::bir::num::DType;
 use bir_sim::random::Random;
 use bir_sim::{Lanes, MxScale, Options, Tensor, random};
 
+/// Which ops are computed a second time, and where.
+pub(crate) const NAIVE: crate::table::Claims = &[
+    (
+        matmult_mx_scales_groups_of_eight_partitions,
+        &["matmult_mx"],
+    ),
+    (
+        quantize_mx_shares_a_scale_that_never_saturates,
+        &["quantize_mx"],
+    ),
+    (
+        matmult_sparse_chooses_rows_by_their_tags,
+        &["matmult_sparse"],
+    ),
+];
+
 /// A small float by its fields.
 fn small(bits: u8, exponent_bits: u32, mantissa_bits: u32, e5m2: bool, e4m3fn: bool) -> f64 {
     let sign = if bits >> (exponent_bits + mantissa_bits) & 1 == 1 {

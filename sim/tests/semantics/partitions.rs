@@ -4,6 +4,22 @@ use crate::common::*;
 use crate::views::{Form, Operand, READS, WRITES, assert_tensor, run};
 use bir_dialect::bir::num::DType;
 
+/// Which ops are computed a second time, and where.
+pub(crate) const NAIVE: crate::table::Claims = &[
+    (
+        stream_shuffle_moves_rows_within_quadrants,
+        &["stream_shuffle"],
+    ),
+    (
+        permute_implicit_reduce_add_adds_rows_that_meet,
+        &["permute_implicit_reduce_add"],
+    ),
+    (
+        tensor_partition_reduce_combines_all_partitions,
+        &["tensor_partition_reduce"],
+    ),
+];
+
 fn list(mask: &[usize]) -> String {
     format!("{mask:?}")
 }

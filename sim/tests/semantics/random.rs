@@ -4,6 +4,24 @@ use crate::common::*;
 use crate::views::{Form, Operand, READS, WRITES, assert_tensor, failure, run};
 use bir_dialect::bir::num::DType;
 
+/// Which ops are computed a second time, and where.
+pub(crate) const NAIVE: crate::table::Claims = &[
+    (rng_fills_with_the_low_bits_of_each_lane, &["rng"]),
+    (
+        the_same_seed_gives_the_same_stream_and_none_is_seed_zero,
+        &["set_rng_seed"],
+    ),
+    (
+        states_are_written_and_read_back,
+        &["rand_set_state", "rand_get_state"],
+    ),
+    (rand2_is_uniform_between_its_bounds, &["rand2"]),
+    (
+        dropout_zeroes_below_the_probability_and_keeps_bits,
+        &["dropout"],
+    ),
+];
+
 /// One lane: six words, as Marsaglia gives them.
 #[derive(Clone)]
 struct Lane {

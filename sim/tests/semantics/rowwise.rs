@@ -5,6 +5,27 @@ use crate::common::*;
 use crate::views::{Form, Operand, READS, WRITES, assert_tensor, failure, run};
 use bir_dialect::bir::num::DType;
 
+/// Which ops are computed a second time, and where.
+pub(crate) const NAIVE: crate::table::Claims = &[
+    (
+        tensor_scalar_reduce_reduces_what_it_computes_before_conversion,
+        &["tensor_scalar_reduce"],
+    ),
+    (exponential_subtracts_and_sums, &["exponential"]),
+    (
+        activate2_takes_two_steps_and_reduces_by_five_operations,
+        &["activate2"],
+    ),
+    (
+        tensor_scalar_cumulative_runs_along_rows,
+        &["tensor_scalar_cumulative"],
+    ),
+    (
+        tensor_scalar_cache_keeps_scalars_for_later,
+        &["tensor_scalar_cache"],
+    ),
+];
+
 fn alu(op: &str, a: f32, b: f32) -> f32 {
     let nan = a.is_nan() || b.is_nan();
     match op {

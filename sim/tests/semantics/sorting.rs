@@ -5,6 +5,19 @@ use crate::views::{Form, Operand, READS, WRITES, assert_tensor, run};
 use bir_dialect::bir::num::DType;
 use bir_sim::random::Random;
 
+/// Which ops are computed a second time, and where.
+pub(crate) const NAIVE: crate::table::Claims = &[
+    (
+        find_index8_gives_equal_values_successive_positions,
+        &["find_index8"],
+    ),
+    (
+        match_replace8_claims_from_the_last_value_to_the_first,
+        &["match_replace8"],
+    ),
+    (topk_ranks_the_snake_of_sixteen_partitions, &["topk"]),
+];
+
 /// Few different values, so that there are many matches; some NaN, both zeros.
 fn few(operand: Operand, seed: u64) -> Operand {
     let mut random = Random::new(seed, "few");

@@ -3,14 +3,39 @@
 
 mod text;
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bir_dialect::bir::num::{DType, from_f32, from_f64, store_bits, to_f32};
 use bir_dialect::bir::verify::Level;
+use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::Ir;
 use bir_sim::{Fault, Options, Simulation, Tensor};
 
 pub use text::*;
+
+thread_local! {
+    /// Ops of the programs this thread has run to their end.
+    static EXECUTED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// Starts a new list of [`executed`] ops.
+pub fn forget_executed() {
+    EXECUTED.take();
+}
+
+/// Ops in programs that have been run to their end on this thread.
+pub fn executed() -> BTreeSet<&'static str> {
+    EXECUTED.with_borrow(Clone::clone)
+}
+
+/// Notes that a program has been run to its end.
+pub fn note_executed(ir: &Ir) {
+    let ops = ir.block_ops(ir.root_block());
+    let inside = ops.flat_map(|op| ir.walk_op(op));
+    let names = inside.filter_map(|op| Some(OpView::new(ir, op).def()?.name));
+    EXECUTED.with_borrow_mut(|executed| executed.extend(names));
+}
 
 /// Reads and verifies a function's body.
 pub fn program(target: &str, body: &str) -> Ir {
@@ -86,6 +111,7 @@ pub fn simulate(
         .map(|(name, t)| ((*name).to_owned(), t.clone()))
         .collect();
     let outcome = Simulation::new(&ir, options)?.run(&inputs, &mut |_| {})?;
+    note_executed(&ir);
     Ok(outcome.outputs.into_iter().collect())
 }
 
@@ -162,6 +188,7 @@ pub fn simulate_unverified(
         .map(|(name, t)| ((*name).to_owned(), t.clone()))
         .collect();
     let outcome = Simulation::new(&ir, options)?.run(&inputs, &mut |_| {})?;
+    note_executed(&ir);
     Ok(outcome.outputs.into_iter().collect())
 }
 
