@@ -21,6 +21,9 @@ type Fixed = foldhash::fast::FixedState;
 /// A form: number of the rule, and of the form in it.
 pub(crate) type FormId = (u32, u32);
 
+/// A form, and the instruction the search for it starts at.
+type Anchored<'a> = (FormId, &'a Stmt);
+
 /// What a form asks of one attribute of its anchor.
 enum Asked {
     /// One of these; `None` is its absence.
@@ -91,7 +94,7 @@ impl Automaton {
     fn of_trees(
         set: &RuleSet,
         on: &dyn Fn(usize) -> bool,
-        tree: &mut dyn FnMut(OpCode, &[(FormId, &Stmt)]) -> Tree,
+        tree: &mut dyn FnMut(OpCode, &[Anchored<'_>]) -> Tree,
     ) -> Automaton {
         let mut trees: Vec<Option<Tree>> = OPS.iter().map(|_| None).collect();
         let mut order: Vec<usize> = (0..set.rules.len()).collect();
@@ -100,7 +103,7 @@ impl Automaton {
         for (position, &rule) in order.iter().enumerate() {
             rank[rule] = position as u32;
         }
-        let mut anchors: Vec<Vec<(FormId, &Stmt)>> = OPS.iter().map(|_| Vec::new()).collect();
+        let mut anchors: Vec<Vec<Anchored<'_>>> = OPS.iter().map(|_| Vec::new()).collect();
         for (number, rule) in set.rules.iter().enumerate().filter(|(rule, _)| on(*rule)) {
             for (at, form) in rule.forms.iter().enumerate() {
                 let anchor = &form.stmts[form.anchor];
@@ -116,7 +119,7 @@ impl Automaton {
         Automaton {
             trees,
             rank,
-            lists: vec![0..0],
+            lists: vec![Range::default()],
             forms: Vec::new(),
         }
     }
@@ -172,7 +175,7 @@ impl Automaton {
 }
 
 impl Tree {
-    fn new(ctx: &mut Context, code: OpCode, forms: &[(FormId, &Stmt)]) -> Tree {
+    fn new(ctx: &mut Context, code: OpCode, forms: &[Anchored<'_>]) -> Tree {
         let def = code.def();
         let literals = def.operands.iter().filter(|role| role.takes_literal());
         let names = def.attrs.iter().map(|attr| attr.name);

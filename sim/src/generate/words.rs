@@ -8,55 +8,53 @@ const TEXTS: usize = 256;
 const INTS: usize = 384;
 const LOWEST: i64 = -128;
 
-/// Handles of one context by what they stand for.
-pub(super) struct Words {
-    /// By where a text lies: names and words of attributes are constants of this program.
-    texts: Box<[(usize, usize, Option<Str>)]>,
-    /// The same, as values.
-    values: Box<[(usize, usize, Option<Attr>)]>,
-    ints: Box<[Option<Attr>]>,
+/// Handles of texts by where these lie: names and words of attributes are constants of this program.
+struct Memo<T>(Box<[(usize, usize, Option<T>)]>);
+
+impl<T: Copy> Memo<T> {
+    fn new() -> Memo<T> {
+        Memo(vec![(0, 0, None); TEXTS].into())
+    }
+
+    fn get(&mut self, text: &'static str, make: impl FnOnce(&str) -> T) -> T {
+        let (at, len) = (text.as_ptr() as usize, text.len());
+        let hash = ((at ^ len << 7) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let known = &mut self.0[hash as usize >> 56];
+        match *known {
+            (place, size, Some(handle)) if (place, size) == (at, len) => handle,
+            _ => {
+                let handle = make(text);
+                *known = (at, len, Some(handle));
+                handle
+            }
+        }
+    }
 }
 
-fn slot(text: &'static str) -> usize {
-    let place = text.as_ptr() as usize ^ text.len() << 7;
-    (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 56
+/// Handles of one context by what they stand for.
+pub(super) struct Words {
+    texts: Memo<Str>,
+    values: Memo<Attr>,
+    ints: Box<[Option<Attr>]>,
 }
 
 impl Words {
     pub(super) fn new() -> Words {
         Words {
-            texts: vec![(0, 0, None); TEXTS].into(),
-            values: vec![(0, 0, None); TEXTS].into(),
+            texts: Memo::new(),
+            values: Memo::new(),
             ints: vec![None; INTS].into(),
         }
     }
 
     /// An interned text.
     pub(super) fn text(&mut self, ctx: &mut Context, text: &'static str) -> Str {
-        let place = (text.as_ptr() as usize, text.len());
-        let known = &mut self.texts[slot(text)];
-        match *known {
-            (at, len, Some(known)) if (at, len) == place => known,
-            _ => {
-                let handle = ctx.str(text);
-                *known = (place.0, place.1, Some(handle));
-                handle
-            }
-        }
+        self.texts.get(text, |text| ctx.str(text))
     }
 
     /// A text as a value.
     pub(super) fn value(&mut self, ctx: &mut Context, text: &'static str) -> Attr {
-        let place = (text.as_ptr() as usize, text.len());
-        let known = &mut self.values[slot(text)];
-        match *known {
-            (at, len, Some(known)) if (at, len) == place => known,
-            _ => {
-                let handle = ctx.string(text);
-                *known = (place.0, place.1, Some(handle));
-                handle
-            }
-        }
+        self.values.get(text, |text| ctx.string(text))
     }
 
     /// An integer as a value.
