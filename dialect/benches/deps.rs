@@ -68,6 +68,25 @@ fn fan(writers: usize, readers: usize, wide: bool) -> String {
     body
 }
 
+/// The same with one temporary for all readers, so that each waits for the one before.
+fn fan_in_turn(writers: usize, readers: usize, wide: bool) -> String {
+    let mut body = format!("%a = alloc dram<{writers}x2xf32>\n%o = alloc dram<{writers}x2xf32>\n");
+    body +=
+        &format!("%x = alloc dram<1x2xf32> {{kind = input}}\n%t = alloc dram<{writers}x2xf32>\n");
+    for at in 0..writers {
+        body += &format!("dma_copy %a[{at}:{}, :] <- %x\n", at + 1);
+    }
+    for at in 0..readers {
+        let from = at % writers;
+        let (slice, held) = match wide {
+            true => (String::new(), ""),
+            false => (format!("[{from}:{}, :]", from + 1), "[0:1, :]"),
+        };
+        body += &format!("dma_copy %t{held} <- %a{slice}\ndma_copy %o{slice} <- %t{held}\n");
+    }
+    body
+}
+
 /// Stride-2 columns of single partitions, written and read in turn.
 fn stride(instructions: usize) -> String {
     let mut body = String::from("%t = alloc sbuf<128x512xf32>\n%u = alloc sbuf<128x512xf32>\n");
@@ -92,6 +111,9 @@ fn bench(c: &mut Criterion) {
         ("fan", fan(2_049, 2_049, false)),
         ("fan", fan(21_504, 72_074, false)),
         ("fan-wide", fan(21_504, 72_074, true)),
+        ("fan-in-turn", fan_in_turn(2_049, 2_049, false)),
+        ("fan-in-turn", fan_in_turn(21_504, 36_037, false)),
+        ("fan-wide-in-turn", fan_in_turn(21_504, 36_037, true)),
         ("stride", stride(100_000)),
         ("million", linear(1_000_000, None)),
     ];

@@ -1,6 +1,8 @@
 //! Dependences against their definition, and against the faults users of such compilers reported.
 
-use crate::support::{Edges, Rng, by_definition, expanded, function, fuzz, random_program, read};
+use crate::support::{
+    Edges, Rng, by_definition, expanded, function, fuzz, pairs_of, random_program, read,
+};
 use bir_dialect::analysis::deps::{
     Distance, Edge, Graph, Kinds, Source, attach, attached, carried, detach, reduce,
 };
@@ -79,131 +81,6 @@ fn bodies_whose_accesses_move_alike_are_exact() {
     }
     println!("{found} edges for {wanted}");
     assert!(found * 100 < wanted * 112, "{found} {wanted}");
-}
-
-/// Who depends on whom, directly or not, as bits.
-fn closure(count: u32, pairs: &[(u32, u32)]) -> Vec<u64> {
-    let mut behind = vec![0u64; count as usize];
-    // Edges lead down the text, so everything above is complete.
-    for to in 0..count {
-        for &(from, _) in pairs.iter().filter(|pair| pair.1 == to) {
-            behind[to as usize] |= behind[from as usize] | 1 << from;
-        }
-    }
-    behind
-}
-
-fn pairs_of(edges: &Edges) -> Vec<(u32, u32)> {
-    let mut pairs: Vec<(u32, u32)> = edges.iter().map(|&(_, from, to)| (from, to)).collect();
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs
-}
-
-#[test]
-fn the_reduction_is_the_smallest_set_with_the_same_paths() {
-    let mut rng = Rng(0x5eed_0004);
-    for round in 0..fuzz(500) {
-        let program = random_program(&mut rng, 60, false, false);
-        let (ir, func) = read(&program.text);
-        let graph = Graph::build(&ir, func, Kinds::of(MEMORY));
-        let reduced = reduce(&graph).unwrap();
-        let before = pairs_of(&expanded(&ir, &graph));
-        let left = expanded(&ir, &reduced.graph);
-        let after = pairs_of(&left);
-        assert_eq!(
-            left.len(),
-            after.len(),
-            "round {round}: a pair of two kinds"
-        );
-        let behind = closure(program.instructions, &before);
-        // In an acyclic graph a pair stays exactly if nobody in between leads to it.
-        let want: Vec<(u32, u32)> = before
-            .iter()
-            .copied()
-            .filter(|&(from, to)| {
-                let others = before.iter().filter(|pair| pair.1 == to && pair.0 != from);
-                !others
-                    .into_iter()
-                    .any(|pair| behind[pair.0 as usize] >> from & 1 != 0)
-            })
-            .collect();
-        assert_eq!(after, want, "round {round}\n{}", program.text);
-        assert_eq!(
-            closure(program.instructions, &after),
-            behind,
-            "round {round}"
-        );
-    }
-}
-
-#[test]
-fn reduction_of_random_graphs_with_sets() {
-    let mut rng = Rng(0x5eed_0005);
-    for round in 0..fuzz(800) {
-        // Programs of nothing but ids, dependences and sets.
-        let count = 2 + rng.below(50) as u32;
-        let mut text = String::from("bir.module @m {\nbir.func @f {\n");
-        let mut sets: Vec<u32> = Vec::new();
-        let mut lines = String::new();
-        for at in 0..count {
-            let mut deps: Vec<String> = Vec::new();
-            for _ in 0..rng.below(4) {
-                let kind = ["flow", "anti", "output", "ordered"][rng.below(4) as usize];
-                if at > 0 && rng.below(3) > 0 {
-                    deps.push(format!("{kind} {}", rng.below(u64::from(at))));
-                } else {
-                    let fit: Vec<usize> = (0..sets.len()).filter(|&s| sets[s] < at).collect();
-                    if let Some(&set) = fit.get(rng.below(fit.len().max(1) as u64) as usize) {
-                        deps.push(format!("{kind} #{set}"));
-                    }
-                }
-            }
-            text += &format!("nop {{id = {at}, deps = [{}]}}\n", deps.join(", "));
-            if at > 1 && rng.below(4) == 0 {
-                let mut members = Vec::new();
-                for _ in 0..1 + rng.below(20) {
-                    let fit: Vec<usize> = (0..sets.len()).filter(|&s| sets[s] <= at).collect();
-                    if !fit.is_empty() && rng.below(4) == 0 {
-                        members.push(format!("#{}", fit[rng.below(fit.len() as u64) as usize]));
-                    } else {
-                        members.push(rng.below(u64::from(at) + 1).to_string());
-                    }
-                }
-                lines += &format!("depset #{} = [{}]\n", sets.len(), members.join(", "));
-                sets.push(at);
-            }
-        }
-        text += &lines;
-        text += "}\n}\n";
-        let (ir, func) = read(&text);
-        let graph = attached(&ir, func);
-        let reduced = reduce(&graph).unwrap();
-        let before = pairs_of(&expanded(&ir, &graph));
-        let left = expanded(&ir, &reduced.graph);
-        let after = pairs_of(&left);
-        let behind = closure(count, &before);
-        let want: Vec<(u32, u32)> = before
-            .iter()
-            .copied()
-            .filter(|&(from, to)| {
-                let others = before.iter().filter(|pair| pair.1 == to && pair.0 != from);
-                !others
-                    .into_iter()
-                    .any(|pair| behind[pair.0 as usize] >> from & 1 != 0)
-            })
-            .collect();
-        assert_eq!(after, want, "round {round}\n{text}");
-    }
-}
-
-#[test]
-fn a_cycle_is_named_and_not_reduced() {
-    let (ir, func) =
-        function("nop {id = 0, deps = [flow 2]}\nnop {id = 1}\nnop {id = 2, deps = [flow 0]}");
-    let graph = attached(&ir, func);
-    let on = reduce(&graph).unwrap_err();
-    assert!(graph.ops().iter().position(|&op| op == on).unwrap() != 1);
 }
 
 fn errors(ir: &Ir) -> Vec<String> {

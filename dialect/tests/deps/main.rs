@@ -5,4 +5,5 @@
 mod erase;
 mod graph;
 mod memory;
+mod reduce;
 mod support;

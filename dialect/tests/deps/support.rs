@@ -552,3 +552,11 @@ impl Run {
         }
     }
 }
+
+/// Who depends on whom, whatever for.
+pub fn pairs_of(edges: &Edges) -> Vec<(u32, u32)> {
+    let mut pairs: Vec<(u32, u32)> = edges.iter().map(|&(_, from, to)| (from, to)).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
+}
