@@ -30,6 +30,10 @@ impl Builder {
         }
     }
 
+    fn heap_bytes(&self) -> usize {
+        self.edges.capacity() * size_of::<(u32, Edge)>() + self.sets.heap_bytes()
+    }
+
     pub(super) fn one(&mut self, kind: DepKind, from: u32, to: u32) {
         self.edges
             .push((to, Edge::new(kind, Source::instruction(from))));
@@ -58,6 +62,8 @@ impl Graph {
             edges: Vec::with_capacity(all.touches.len()),
             sets: Sets::default(),
         };
+        // What the accesses take, and the most that one storage takes beside.
+        let (held, mut most) = (all.heap_bytes(), 0);
         let memory = [DepKind::Flow, DepKind::Anti, DepKind::Output];
         if memory.iter().any(|&kind| wanted.has(kind)) {
             let mut levels = Levels::new(&all);
@@ -68,7 +74,9 @@ impl Graph {
                     false => levels.storage(part, &mut builder),
                 }
             }
+            most = levels.peak();
         }
+        let peak = held + most + builder.heap_bytes();
         drop(all);
         if wanted.has(DepKind::Flow) {
             registers(ir, &graph.ops, &mut builder);
@@ -76,9 +84,11 @@ impl Graph {
         if wanted.has(DepKind::Ordered) {
             ordered::edges(ir, &graph.ops, &mut builder);
         }
+        let found = builder.heap_bytes();
         let Builder { edges, sets, .. } = builder;
         sets.move_into(&mut graph);
         graph.set_edges(edges);
+        graph.peak = peak.max(found + graph.heap_bytes());
         graph
     }
 }

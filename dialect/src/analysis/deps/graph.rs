@@ -86,6 +86,7 @@ pub struct Graph {
     pub(super) set_starts: Vec<u32>,
     pub(super) members: Vec<Source>,
     pub(super) capped: usize,
+    pub(super) peak: usize,
 }
 
 impl Graph {
@@ -146,6 +147,12 @@ impl Graph {
             + self.edges.capacity()
             + self.set_starts.capacity()
             + self.members.capacity())
+    }
+
+    /// Bytes on the heap while it was built from accesses, at most: with all that was known of them
+    /// then. None where it was made otherwise.
+    pub fn peak_bytes(&self) -> usize {
+        self.peak
     }
 
     /// Groups edges by the instruction they lead to; sorted, each once.

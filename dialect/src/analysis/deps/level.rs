@@ -47,6 +47,7 @@ pub(super) struct Levels<'a> {
     all: &'a Collected,
     /// Per loop, the outermost one around it, or itself, that is not nested too deeply.
     level_of: Vec<LoopId>,
+    peak: usize,
 }
 
 impl<'a> Levels<'a> {
@@ -60,7 +61,16 @@ impl<'a> Levels<'a> {
                 _ => LoopId(at),
             });
         }
-        Levels { all, level_of }
+        Levels {
+            all,
+            level_of,
+            peak: 0,
+        }
+    }
+
+    /// Bytes on the heap for one storage, at most.
+    pub(super) fn peak(&self) -> usize {
+        self.peak
     }
 
     pub(super) fn storage(&mut self, part: &Part, builder: &mut Builder) {
@@ -80,6 +90,7 @@ impl<'a> Levels<'a> {
             wide: HashMap::default(),
             atom_count: part.map.count(),
             floor: 0,
+            peak: 0,
             last_write: events.iter().rposition(|e| e.effect.is_write()),
         };
         walk.tree.start(part.map.count());
@@ -104,6 +115,7 @@ impl<'a> Levels<'a> {
             walk.body(Some(id), range, builder);
         }
         walk.body(None, 0..events.len(), builder);
+        self.peak = walk.peak.max(self.peak);
     }
 }
 
@@ -123,6 +135,7 @@ struct Walk<'w, 'a> {
     atom_count: u32,
     /// Rows of the tree that were live when it was last cleared.
     floor: usize,
+    peak: usize,
     /// The last event that writes: nobody owes anything to who reads behind it.
     last_write: Option<usize>,
 }
@@ -533,9 +546,10 @@ impl Walk<'_, '_> {
 
     /// Copies the versions in use where most of the tree is not.
     fn tidy(&mut self, now: &mut Versions) {
-        if self.tree.len() < 2 * self.floor + (1 << 16) {
+        if self.tree.len() < 2 * self.floor + (1 << 14) {
             return;
         }
+        self.weigh();
         let mut fresh = Tree::new();
         fresh.start(self.atom_count);
         let mut copied = Copied::new(&self.tree);
@@ -555,7 +569,19 @@ impl Walk<'_, '_> {
         self.floor = self.tree.len();
     }
 
+    /// Notes how much there is, before some of it goes.
+    fn weigh(&mut self) {
+        let nodes = &self.nodes;
+        let bytes = self.tree.heap_bytes()
+            + self.flags.capacity()
+            + nodes.places.capacity() * size_of::<Place>()
+            + 4 * nodes.lists.capacity()
+            + self.wide.capacity() * size_of::<((u32, Node), Source)>();
+        self.peak = bytes.max(self.peak);
+    }
+
     fn clear(&mut self) {
+        self.weigh();
         self.tree = Tree::new();
         self.tree.start(self.atom_count);
         self.nodes = Nodes::default();

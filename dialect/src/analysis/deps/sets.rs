@@ -23,6 +23,10 @@ impl Sets {
         Source::set(self.starts.len() as u32 - 2)
     }
 
+    pub(super) fn heap_bytes(&self) -> usize {
+        4 * (self.starts.capacity() + self.members.capacity())
+    }
+
     /// Replaces a long list by a set of it, so that whoever uses it next shares it.
     pub(super) fn freeze(&mut self, list: &mut Vec<Source>) {
         if list.len() > DIRECT {

@@ -24,12 +24,27 @@ pub struct Gap {
 
 /// The bytes of one storage: partitions and bytes, half-open.
 #[derive(Clone, Copy, Debug)]
-struct Rect {
+pub(in crate::analysis) struct Rect {
     partitions: (i64, i64),
     bytes: (i64, i64),
 }
 
 impl Rect {
+    /// All from the first of a pair to before the second.
+    pub(in crate::analysis) fn new(partitions: (i64, i64), bytes: (i64, i64)) -> Rect {
+        let ends = |(from, to): (i64, i64)| if from < to { (from, to) } else { (0, 0) };
+        Rect {
+            partitions: ends(partitions),
+            bytes: ends(bytes),
+        }
+    }
+
+    /// Number of bytes.
+    pub(in crate::analysis) fn size(self) -> i64 {
+        let len = |(from, to): (i64, i64)| to - from;
+        len(self.partitions).saturating_mul(len(self.bytes))
+    }
+
     fn of(whole: &Footprint) -> Rect {
         let ends = |set: &StrideSet| (set.start().unwrap_or(0), set.end().unwrap_or(0));
         Rect {
@@ -38,7 +53,7 @@ impl Rect {
         }
     }
 
-    fn footprint(self) -> Footprint {
+    pub(in crate::analysis) fn footprint(self) -> Footprint {
         Footprint {
             partitions: StrideSet::run(self.partitions.0, self.partitions.1 - self.partitions.0),
             bytes: StrideSet::run(self.bytes.0, self.bytes.1 - self.bytes.0),
@@ -108,10 +123,10 @@ impl Atoms {
     }
 
     /// The map of a storage whose accesses are [`WHOLE`] and [`ANYWHERE`].
-    pub(in crate::analysis) fn one(whole: &Footprint) -> Map {
+    pub(in crate::analysis) fn one(whole: Rect) -> Map {
         Map {
             cuts: (0, 0),
-            whole: Rect::of(whole),
+            whole,
             line: None,
         }
     }

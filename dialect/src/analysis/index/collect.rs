@@ -3,9 +3,9 @@
 use hashbrown::HashMap;
 
 use super::super::access::Footprint;
-use super::atoms::{ANYWHERE, Atoms, WHOLE};
+use super::atoms::{ANYWHERE, Atoms, Rect, WHOLE};
 use super::event::{Event, Extent, Initial};
-use super::flow::{Flow, LoopId};
+use super::flow::{Flow, LoopId, LoopSpan, Segment};
 use super::locate::{Frames, Location, group, locate};
 use super::prints::{Print, Prints};
 use super::storage::Events;
@@ -128,8 +128,7 @@ impl Collected {
                 initial[at] = Initial::Outside;
             }
             to_end[at] |= location.is_output() || location.visible && written[at];
-            let own = Footprint::block(location.partitions, location.bytes);
-            let size = own.size();
+            let size = Rect::new((0, location.partitions), (0, location.bytes)).size();
             filled[at] &= size > 0 && size == wholes[at].size();
         }
         let mut events = Events::new(limit);
@@ -142,17 +141,15 @@ impl Collected {
             extents: Local::default(),
             chosen: Vec::new(),
         };
-        let mut next = list.into_iter();
-        events.events.reserve(touches.len());
-        for (at, whole) in wholes.iter().enumerate() {
-            let from = events.events.len();
-            let count = (starts[at + 1] - starts[at]) as usize;
-            events.events.extend(next.by_ref().take(count));
+        // Events are in order by storage already; what remains is what they touch of theirs.
+        events.events = list;
+        for (at, &whole) in wholes.iter().enumerate() {
+            let range = starts[at] as usize..starts[at + 1] as usize;
             let is_whole = |event: &Event| prints.all[event.extent as usize].whole;
-            let one = filled[at] && events.events[from..].iter().all(is_whole);
+            let one = filled[at] && events.events[range.clone()].iter().all(is_whole);
             let map = match one {
                 true => {
-                    for event in &mut events.events[from..] {
+                    for event in &mut events.events[range.clone()] {
                         let print = prints.all[event.extent as usize].extent.all;
                         event.extent = match prints.footprints[print as usize].is_exact() {
                             true => WHOLE,
@@ -161,9 +158,9 @@ impl Collected {
                     }
                     Atoms::one(whole)
                 }
-                false => sorter.cut(&mut events, from, whole, at as u32),
+                false => sorter.cut(&mut events, range.clone(), whole, at as u32),
             };
-            events.close(map, initial[at], to_end[at]);
+            events.close(range.end, map, initial[at], to_end[at]);
         }
         events.atoms.finish();
         events.moves = prints.moves;
@@ -188,7 +185,7 @@ impl Collected {
     /// Adds the registers with several writers as storages of one atom behind those of locations.
     pub(in crate::analysis) fn add_registers(&mut self) {
         let first = self.touches.len();
-        let byte = Footprint::block(1, 1);
+        let byte = Rect::new((0, 1), (0, 1));
         let mut from = 0;
         for register in self.registers.chunk_by(|a, b| a.register == b.register) {
             let events = (from..).zip(register).map(|(at, touch)| Event {
@@ -198,10 +195,24 @@ impl Collected {
                 effect: touch.effect,
             });
             self.events.events.extend(events);
+            let end = self.events.events.len();
             self.events
-                .close(Atoms::one(&byte), Initial::Undefined, false);
+                .close(end, Atoms::one(byte), Initial::Undefined, false);
             from += register.len();
         }
+    }
+
+    /// Bytes on the heap, about.
+    pub(in crate::analysis) fn heap_bytes(&self) -> usize {
+        self.events.heap_bytes()
+            + self.touches.capacity() * size_of::<Touch>()
+            + self.registers.capacity() * size_of::<RegisterTouch>()
+            + self.locations.capacity() * size_of::<Location>()
+            + self.flow.segments.capacity() * size_of::<Segment>()
+            + self.flow.loops.capacity() * size_of::<LoopSpan>()
+            + 4 * (self.partners.capacity() + self.positions.capacity() + self.ops.capacity())
+            + 8 * self.loop_orders.capacity()
+            + self.index_of.capacity() * size_of::<(Value, LoopIndex)>()
     }
 
     /// The number of an event's instruction.
@@ -229,8 +240,8 @@ impl Sorter<'_> {
     fn cut(
         &mut self,
         events: &mut Events,
-        from: usize,
-        whole: &Footprint,
+        range: std::ops::Range<usize>,
+        whole: Rect,
         storage: u32,
     ) -> super::atoms::Map {
         self.chosen.clear();
@@ -238,7 +249,7 @@ impl Sorter<'_> {
         self.extents.placed.clear();
         let base = events.atoms.next_footprint();
         let (tail, extents, partial) = (
-            &mut events.events[from..],
+            &mut events.events[range],
             &mut events.extents,
             &mut events.partial,
         );
@@ -283,6 +294,7 @@ impl Sorter<'_> {
             });
         }
         let of = |print: u32| &self.prints.footprints[print as usize];
+        let whole = &whole.footprint();
         match self.chosen.iter().all(|&(_, place)| place == (0, 0)) {
             true => {
                 let list: Vec<&Footprint> = self.chosen.iter().map(|&(at, _)| of(at)).collect();

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::super::access::Footprint;
+use super::atoms::Rect;
 use super::event::Initial;
 use super::walk::mem_of;
 use crate::bir::attrs::Placement;
@@ -129,7 +129,7 @@ pub(in crate::analysis) fn group(
     ir: &Ir,
     locations: &mut [Location],
     frames: Frames,
-) -> (Vec<Footprint>, Vec<u32>) {
+) -> (Vec<Rect>, Vec<u32>) {
     let mut leader: Vec<u32> = (0..locations.len() as u32).collect();
     fn find(leader: &mut [u32], mut at: u32) -> u32 {
         while leader[at as usize] != at {
@@ -226,7 +226,7 @@ pub(in crate::analysis) fn group(
     }
     let wholes = ends
         .iter()
-        .map(|&(p0, p1, b0, b1)| Footprint::block(p1 - p0, b1 - b0).placed(p0, b0))
+        .map(|&(p0, p1, b0, b1)| Rect::new((p0, p1), (b0, b1)))
         .collect();
     (wholes, partners)
 }

@@ -70,13 +70,19 @@ impl Events {
         }
     }
 
-    /// Closes a storage whose events are those behind the ones of the storage before.
-    pub(in crate::analysis) fn close(&mut self, map: Map, initial: Initial, to_end: bool) {
+    /// Closes a storage whose events are those behind the ones of the storage before, to before `end`.
+    pub(in crate::analysis) fn close(
+        &mut self,
+        end: usize,
+        map: Map,
+        initial: Initial,
+        to_end: bool,
+    ) {
         let from = self.parts.last().map_or(0, |part| part.events.1);
         let moves = |event: &Event| self.extents[event.extent as usize].varies.is_some();
-        let moves = self.events[from as usize..].iter().any(moves);
+        let moves = self.events[from as usize..end].iter().any(moves);
         self.parts.push(Part {
-            events: (from, self.events.len() as u32),
+            events: (from, end as u32),
             map,
             initial,
             to_end,
@@ -103,7 +109,7 @@ impl Events {
                 extent: event.extent + extents,
                 ..event
             }));
-        self.close(map, storage.initial, storage.to_end);
+        self.close(self.events.len(), map, storage.initial, storage.to_end);
     }
 
     /// The events of a storage.
@@ -111,7 +117,7 @@ impl Events {
         &self.events[part.events.0 as usize..part.events.1 as usize]
     }
 
-    fn heap_bytes(&self) -> usize {
+    pub(in crate::analysis) fn heap_bytes(&self) -> usize {
         self.parts.capacity() * size_of::<Part>()
             + self.events.capacity() * size_of::<Event>()
             + self.extents.capacity() * size_of::<Extent>()

@@ -130,6 +130,9 @@ pub(in crate::analysis) fn walk(ir: &Ir, func: Op) -> Walked {
     if walked.flow.exits.is_empty() {
         walked.flow.exit(walker.segment);
     }
+    // They stay for as long as the analysis does.
+    walked.touches.shrink_to_fit();
+    walked.ops.shrink_to_fit();
     walked
 }
 
