@@ -44,6 +44,7 @@ enum Edit {
     Insert(u32, u32, Vec<(u32, u8)>, u8, u8),
     Create(Vec<(u32, u8)>, u8),
     Place(u32, u32, u32),
+    PlaceAll(u8, u32, u32),
     Move(u32, u32, u32),
     Detach(u32),
     SetOperand(u32, u32, u32),
@@ -66,6 +67,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         6 => (n(), n(), operands(), 0..3u8, 0..2u8).prop_map(|(a, b, c, d, e)| Insert(a, b, c, d, e)),
         1 => (operands(), 0..3u8).prop_map(|(a, b)| Create(a, b)),
         2 => (n(), n(), n()).prop_map(|(a, b, c)| Place(a, b, c)),
+        1 => (0..40u8, n(), n()).prop_map(|(a, b, c)| PlaceAll(a, b, c)),
         3 => (n(), n(), n()).prop_map(|(a, b, c)| Move(a, b, c)),
         1 => n().prop_map(Detach),
         2 => (n(), n(), n()).prop_map(|(a, b, c)| SetOperand(a, b, c)),
@@ -266,6 +268,17 @@ impl Model {
                 if let Some((cursor, block, position)) = self.cursor(*block, *at, Some(op)) {
                     self.ir.place(self.ops[op].op, cursor);
                     self.link(op, block, position);
+                }
+            }
+            Edit::PlaceAll(count, block, at) => {
+                let run: Vec<usize> = (0..*count).map(|_| self.create(vec![], 0, 0)).collect();
+                let Some((cursor, block, position)) = self.cursor(*block, *at, None) else {
+                    return;
+                };
+                let ops: Vec<Op> = run.iter().map(|&op| self.ops[op].op).collect();
+                self.ir.place_all(&ops, cursor);
+                for (at, op) in run.into_iter().enumerate() {
+                    self.link(op, block, position + at);
                 }
             }
             Edit::Move(op, block, at) => {

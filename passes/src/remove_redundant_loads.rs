@@ -79,18 +79,17 @@ pub(crate) fn remove(
     let new = cx.each(ir, &unknown, Touches::new);
     walks.extend(unknown.into_iter().zip(new));
     let mut changed = false;
-    // A tile that lost its second load may have become one of a single writer.
     let mut left = on.to_vec();
     while !left.is_empty() {
         let found = cx.each(ir, &left, |ir, func| match walks.get(&func) {
             Some(touches) => find(ir, touches, outside),
-            None => Vec::new(),
+            None => Found::default(),
         });
         let mut again = Vec::new();
-        for (redundant, &func) in found.into_iter().zip(&left) {
-            cx.matched(redundant.len() as u64);
+        for (found, &func) in found.into_iter().zip(&left) {
+            cx.matched(found.loads.len() as u64);
             let mut gone = Vec::new();
-            for one in redundant {
+            for one in found.loads {
                 let what = || format!("a load of {}", tile_name(ir, one.to));
                 if !cx.may_rewrite(&what) {
                     break;
@@ -114,7 +113,7 @@ pub(crate) fn remove(
             {
                 touches.update(ir);
                 changed = true;
-                again.push(func);
+                again.extend(found.opens_others.then_some(func));
             }
         }
         left = again;
@@ -127,11 +126,22 @@ fn tile_name(ir: &Ir, tile: Value) -> String {
     format!("`%{name}`")
 }
 
+/// What was found in a function.
+#[derive(Default)]
+struct Found {
+    /// The redundant loads, in program order.
+    loads: Vec<Redundant>,
+    /// Whether others may be redundant without them: a tile that loses its other loads becomes one of
+    /// a single writer, and loads of two tiles become loads of one.
+    opens_others: bool,
+}
+
 /// A load that may go.
 struct Redundant {
     load: Op,
-    /// The tile it fills.
+    /// The tile it fills, and its location in the walk.
     to: Value,
+    location: u32,
     /// The tile that holds the same, and the `alloc` of `to`.
     held: Option<(Value, Op)>,
 }
@@ -205,22 +215,22 @@ fn loads<'a>(ir: &'a Ir, touches: &'a [Touch]) -> impl Iterator<Item = Load> + '
     })
 }
 
-/// The redundant loads of a function, in program order.
-fn find(ir: &Ir, touches: &Touches, outside: &Outside) -> Vec<Redundant> {
+/// The redundant loads of a function.
+fn find(ir: &Ir, touches: &Touches, outside: &Outside) -> Found {
     let all: Vec<Load> = loads(ir, touches.all()).collect();
     if all.len() < 2 {
-        return Vec::new();
+        return Found::default();
     }
-    let count = |list: &mut [u8], at: u32| {
-        let count = &mut list[at as usize];
-        *count = count.saturating_add(1);
-    };
-    let mut writers = vec![0u8; touches.locations().len()];
+    let mut writers = vec![0u32; touches.locations().len()];
     for touch in touches.all().iter().filter(|touch| touch.effect.is_write()) {
-        count(&mut writers, touch.location);
+        writers[touch.location as usize] += 1;
     }
-    let mut filled = vec![0u8; touches.locations().len()];
-    all.iter().for_each(|load| count(&mut filled, load.to));
+    let mut filled = vec![0u32; touches.locations().len()];
+    let mut is_read = vec![false; touches.locations().len()];
+    for load in &all {
+        filled[load.to as usize] += 1;
+        is_read[load.from as usize] = true;
+    }
     let mut several = Several::default();
     let mut keyed: Vec<(Load, Key)> = Vec::new();
     for load in all {
@@ -240,9 +250,21 @@ fn find(ir: &Ir, touches: &Touches, outside: &Outside) -> Vec<Redundant> {
     }
     keyed.retain(|(_, key)| several.get(key) == Some(&true));
     if keyed.is_empty() {
-        return Vec::new();
+        return Found::default();
     }
-    Search::new(ir, touches, outside, keyed, &writers).run()
+    let loads = Search::new(ir, touches, outside, keyed, &writers).run();
+    let opens_others = loads.iter().any(|one| match one.held {
+        None => {
+            let left = &mut writers[one.location as usize];
+            *left -= 1;
+            *left == 1
+        }
+        Some(_) => is_read[one.location as usize],
+    });
+    Found {
+        loads,
+        opens_others,
+    }
 }
 
 /// A load that may be redundant, or make others so.
@@ -270,6 +292,8 @@ struct Held {
 struct Search<'a> {
     ir: &'a Ir,
     index: FunctionIndex,
+    /// The index's locations in the walk.
+    kept: Vec<u32>,
     outside: Outside,
     candidates: Vec<Candidate>,
 }
@@ -280,12 +304,16 @@ impl<'a> Search<'a> {
         touches: &Touches,
         outside: &Outside,
         keyed: Vec<(Load, Key)>,
-        writers: &[u8],
+        writers: &[u32],
     ) -> Search<'a> {
         let locations = touches.locations();
-        let is_foreign = |at: u32| {
-            let (alloc, value) = locations[at as usize];
-            outside.is_foreign(ir, alloc, value)
+        // Loads are many of few tensors, and of tiles filled again.
+        let mut foreign: Vec<Option<bool>> = vec![None; locations.len()];
+        let mut is_foreign = |at: u32| {
+            *foreign[at as usize].get_or_insert_with(|| {
+                let (alloc, value) = locations[at as usize];
+                outside.is_foreign(ir, alloc, value)
+            })
         };
         // Others may share bytes with one of these.
         let mut last: Option<(Dict, bool)> = None;
@@ -341,6 +369,7 @@ impl<'a> Search<'a> {
         Search {
             ir,
             index,
+            kept,
             outside: outside.clone(),
             candidates,
         }
@@ -360,6 +389,7 @@ impl<'a> Search<'a> {
                         found.push(Redundant {
                             load: load.op,
                             to: load.tile,
+                            location: self.kept[load.to as usize],
                             held: None,
                         });
                         continue;
@@ -370,6 +400,7 @@ impl<'a> Search<'a> {
                     found.push(Redundant {
                         load: load.op,
                         to: load.tile,
+                        location: self.kept[load.to as usize],
                         held: Some((before.first.tile, alloc)),
                     });
                     continue;

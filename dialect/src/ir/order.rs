@@ -50,19 +50,42 @@ impl Ir {
         };
         match tag {
             Some(tag) => self.ops[op.index()].order = tag,
-            None => self.relabel_around(op),
+            None => self.relabel_around(op, op, 1),
         }
     }
 
-    fn relabel_around(&mut self, op: Op) {
-        // The new operation counts at its neighbour's tag while the range grows.
-        let anchor = match (self.prev(op), self.next(op)) {
+    /// Gives operations just linked into their block one behind the other their tags.
+    pub(super) fn assign_orders(&mut self, run: &[Op]) {
+        let (Some(&first), Some(&last)) = (run.first(), run.last()) else {
+            return;
+        };
+        let count = run.len() as u32 + 1;
+        let before = self.prev(first).map(|prev| self.ops[prev.index()].order);
+        let after = self.next(last).map(|next| self.ops[next.index()].order);
+        let high = after.unwrap_or(MAX_TAG);
+        let low = before.unwrap_or_else(|| match after {
+            Some(high) => high.saturating_sub(STRIDE.saturating_mul(count)),
+            None => FIRST_TAG,
+        });
+        let step = ((high - low) / count).min(STRIDE);
+        let mut tag = low;
+        for &op in run {
+            tag += step;
+            self.ops[op.index()].order = tag;
+        }
+        if step == 0 {
+            self.relabel_around(first, last, run.len() as u64);
+        }
+    }
+
+    /// Makes room for the operations from one to another, `count` of them, which have none.
+    fn relabel_around(&mut self, mut first: Op, mut last: Op, mut count: u64) {
+        // New operations count at their neighbour's tag while the range grows.
+        let anchor = match (self.prev(first), self.next(last)) {
             (Some(prev), _) => self.ops[prev.index()].order,
             (None, Some(next)) => self.ops[next.index()].order,
             (None, None) => FIRST_TAG,
         };
-        self.ops[op.index()].order = anchor;
-        let (mut first, mut last, mut count) = (op, op, 1u64);
         for level in 1..=32u32 {
             let size = 1u64 << level;
             let low = if level == 32 {

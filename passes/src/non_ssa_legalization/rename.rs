@@ -59,8 +59,8 @@ pub(super) fn rename(ir: &mut Ir, split: &Split, names: &mut Names) -> u64 {
         .map_or_else(String::new, |name| ir.ctx.text(name).to_owned());
     text.push_str("_SsaClone");
     let stem = text.len();
-    let mut behind = split.alloc;
     let mut serial = 0u32;
+    let mut allocs: Vec<Op> = Vec::with_capacity(split.clones as usize);
     let mut clones: Vec<Value> = Vec::with_capacity(split.clones as usize);
     for _ in 0..split.clones {
         let name = loop {
@@ -73,12 +73,12 @@ pub(super) fn rename(ir: &mut Ir, split: &Split, names: &mut Names) -> u64 {
             }
         };
         let clone = ir.clone_op(split.alloc, |value| value);
-        ir.place(clone, Cursor::After(behind));
-        behind = clone;
+        allocs.push(clone);
         let value = ir.made_result(clone);
         ir.set_value_name(value, Some(name));
         clones.push(value);
     }
+    ir.place_all(&allocs, Cursor::After(split.alloc));
     for &(operand, clone) in &split.moved {
         ir.set_operand(operand, clones[clone as usize]);
     }
