@@ -5,9 +5,9 @@
 //! one iteration owes to the one before holds in every such order, as a body is left before it is
 //! entered again. An edge from or to what is inside of a loop counts for the loop where the other end
 //! is outside; a loop itself has no dependences, so what writes the registers it reads stays on its side.
-//! Not covered: orders that mix iterations, or move instructions from block to block, which
-//! the edges of the text say nothing about; and whether edges inside of loops are needed: there they
-//! may be too many.
+//! Orders that mix iterations are those of `carried`. Not covered: orders that move instructions from
+//! block to block, which the edges of the text say nothing about; and whether edges within an iteration
+//! are needed: there they may be too many.
 
 use std::collections::HashMap;
 
@@ -22,15 +22,15 @@ use bir_sim::generate::{Config, Feature, FeatureSet, generate};
 use bir_sim::validate::Baseline;
 
 /// Programs a campaign makes: as many as `BIR_FUZZ` says, or `default`.
-fn programs(default: u64) -> std::ops::Range<u64> {
+pub(crate) fn programs(default: u64) -> std::ops::Range<u64> {
     let count = std::env::var("BIR_FUZZ").ok().and_then(|n| n.parse().ok());
     0..count.unwrap_or(default)
 }
 
-struct Rng(u64);
+pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6364136223846793005)
@@ -115,11 +115,11 @@ fn telling(seed: u64) -> (Ir, u32) {
     (read(&all), fills.lines().count() as u32)
 }
 
-fn read(text: &str) -> Ir {
+pub(crate) fn read(text: &str) -> Ir {
     bir_dialect::read(text, Level::Off).unwrap()
 }
 
-fn function(ir: &Ir) -> Op {
+pub(crate) fn function(ir: &Ir) -> Op {
     let functions: Vec<Op> = (ir.walk().ops())
         .filter(|&op| OpCode::of(ir, op) == Some(OpCode::Func))
         .collect();
@@ -142,7 +142,7 @@ fn before(graph: &Graph) -> Vec<Vec<u32>> {
 }
 
 /// A random order of the numbers that keeps the dependences.
-fn random_order(before: &[Vec<u32>], rng: &mut Rng) -> Vec<u32> {
+pub(crate) fn random_order(before: &[Vec<u32>], rng: &mut Rng) -> Vec<u32> {
     let mut waiting: Vec<usize> = before.iter().map(Vec::len).collect();
     let mut behind: Vec<Vec<u32>> = vec![Vec::new(); before.len()];
     for (to, list) in (0u32..).zip(before) {
@@ -172,7 +172,12 @@ fn random_order(before: &[Vec<u32>], rng: &mut Rng) -> Vec<u32> {
 
 /// An order that keeps all dependences but the one of `late` on `from`, which comes behind it:
 /// whatever does not need `late` comes first where `early`, else as late as it can.
-fn violating_order(before: &[Vec<u32>], from: u32, late: u32, early: bool) -> Option<Vec<u32>> {
+pub(crate) fn violating_order(
+    before: &[Vec<u32>],
+    from: u32,
+    late: u32,
+    early: bool,
+) -> Option<Vec<u32>> {
     let direct = |number: u32| {
         let list = &before[number as usize];
         list.iter()
@@ -206,7 +211,7 @@ fn violating_order(before: &[Vec<u32>], from: u32, late: u32, early: bool) -> Op
 }
 
 /// The program with its instructions in another order.
-fn reordered(ir: &Ir, graph: &Graph, order: &[u32]) -> Ir {
+pub(crate) fn reordered(ir: &Ir, graph: &Graph, order: &[u32]) -> Ir {
     let mut ir = ir.clone();
     let ops = graph.ops();
     let block = ir.block(ops[0]).expect("an instruction stands in a block");
