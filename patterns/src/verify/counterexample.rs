@@ -1,13 +1,17 @@
 //! The smallest program that shows a rule to be false.
 
-use bir_dialect::bir::num::{DType, Number, is_nan, same_value, to_f64};
-use bir_dialect::bir::space::Target;
+use bir_dialect::bir::num::{DType, Number, is_nan, to_f64};
+use bir_sim::Inputs;
 use bir_sim::Tensor;
-use bir_sim::{Inputs, Options, Simulation};
 
-use super::instance::{Assignment, Input, Instance, Shape, program, read};
+use super::program::{Extras, Input, Instance, Shape};
+use super::sides::{Judged, Sides, Watched};
+use super::space::Assignment;
 use super::{Check, Refutation};
-use crate::rule::RuleSet;
+use crate::rule::{Flags, Form};
+
+/// Elements of a row tried one by one.
+const MOST_TRIED: usize = 64;
 
 /// How hard to grasp the inputs of a result are: the least is shown.
 pub(super) fn cost(instance: &Instance, given: &Inputs, of: &Tensor, at: usize) -> u64 {
@@ -16,7 +20,7 @@ pub(super) fn cost(instance: &Instance, given: &Inputs, of: &Tensor, at: usize) 
         .iter()
         .filter_map(|input| Some((input, given.get(&input.port)?)))
         .flat_map(|(input, tensor)| {
-            let lanes = input.lanes(at, of, tensor);
+            let lanes = instance.lanes(at, of, tensor);
             lanes.map(|lane| strangeness(input.dtype, tensor.bits(lane)))
         })
         .sum()
@@ -45,7 +49,7 @@ fn strangeness(dtype: DType, bits: u64) -> u64 {
 /// A small program on constants, if one shows the difference too; else all of the instance.
 pub(super) fn make(
     check: &Check<'_>,
-    assignment: &Assignment,
+    (form, assignment): (&Form, &Assignment),
     instance: &Instance,
     given: &Inputs,
     (want, got): (&(String, Tensor), &(String, Tensor)),
@@ -53,55 +57,75 @@ pub(super) fn make(
 ) -> Refutation {
     let lanes = |input: &Input| {
         let tensor = given.get(&input.port)?;
-        Some((tensor, input.lanes(at, &want.1, tensor)))
+        Some((tensor, instance.lanes(at, &want.1, tensor)))
     };
     let widest = instance
         .inputs
         .iter()
         .filter_map(|input| Some(lanes(input)?.1.len()));
-    let widest = widest.max().unwrap_or(1);
-    // A row that adds up to a difference mostly has an element that shows it alone.
+    let widest = widest.max().unwrap_or(1).min(MOST_TRIED);
+    // A row that gives a difference mostly has a few neighbours that show it alone.
     let small = (0..widest).find_map(|nth| {
-        let element = |input: &Input| {
+        let elements = |small: &Input| {
+            let input = instance.inputs.iter().find(|one| one.port == small.port)?;
             let (tensor, lanes) = lanes(input)?;
-            Some(tensor.bits(lanes.start + nth.min(lanes.len() - 1)))
+            let count: usize = match lanes.len() {
+                // One stands for all.
+                1 => 1,
+                _ => small.dims.iter().product(),
+            };
+            let place = |at: usize| lanes.start + (nth + at) % lanes.len();
+            Some((0..count).map(|at| tensor.bits(place(at))).collect())
         };
-        small(check, assignment, instance, &element)
+        small(check, form, assignment, &elements)
     });
     if let Some((summary, text)) = small {
-        let test = with_head(check.set, &text, &summary);
+        let test = with_head(check, &text, &summary);
         return Refutation { summary, test };
     }
-    let element = |input: &Input| {
+    let elements = |input: &Input| {
         let (tensor, lanes) = lanes(input)?;
-        (lanes.len() == 1).then(|| tensor.bits(lanes.start))
+        (lanes.len() == 1).then(|| vec![tensor.bits(lanes.start)])
     };
     let dtype = want.1.dtype;
     let results = (dtype, want.1.bits(at), got.1.bits(at));
-    let summary = summary(instance, &element, results);
-    let test = whole(check.set, instance, &summary);
+    let summary = summary(instance, &elements, results);
+    let test = whole(check, instance, &summary);
     Refutation { summary, test }
 }
 
-/// What an input has in the one place that counts; `None` where that is not one.
-type Element<'a> = dyn Fn(&Input) -> Option<u64> + 'a;
+/// The elements of an input that count; `None` where that is too many.
+type Elements<'a> = dyn Fn(&Input) -> Option<Vec<u64>> + 'a;
 
 fn number(dtype: DType, bits: u64) -> String {
     format!("{} ({dtype})", Number { dtype, bits })
 }
 
+fn numbers(dtype: DType, list: &[u64]) -> String {
+    match list {
+        [bits] => number(dtype, *bits),
+        _ => {
+            let list: Vec<String> = list
+                .iter()
+                .map(|&bits| Number { dtype, bits }.to_string())
+                .collect();
+            format!("[{}] ({dtype})", list.join(", "))
+        }
+    }
+}
+
 fn summary(
     instance: &Instance,
-    element: &Element<'_>,
+    elements: &Elements<'_>,
     (dtype, want, got): (DType, u64, u64),
 ) -> String {
     let inputs: Vec<String> = instance
         .inputs
         .iter()
         .filter_map(|input| {
-            let bits = element(input)?;
+            let list = elements(input)?;
             let name = input.port.trim_end_matches("_in");
-            Some(format!("{name} = {}", number(input.dtype, bits)))
+            Some(format!("{name} = {}", numbers(input.dtype, &list)))
         })
         .collect();
     let given = match inputs.is_empty() {
@@ -118,53 +142,87 @@ fn summary(
 /// A program of the fewest elements on constants, if it shows a difference.
 fn small(
     check: &Check<'_>,
+    form: &Form,
     assignment: &Assignment,
-    instance: &Instance,
-    element: &Element<'_>,
+    elements: &Elements<'_>,
 ) -> Option<(String, String)> {
-    let constant = |port: &str| {
-        let input = instance.inputs.iter().find(|input| input.port == port)?;
-        element(input)
+    let (partitions, columns) = assignment.twist.least(form);
+    let shape = Shape {
+        partitions,
+        columns,
+        ..Shape::of(form, columns)
     };
-    let form = &check.set.rules[0].forms[0];
-    [Target::Trn2, Target::Trn3, Target::Trn1]
-        .into_iter()
-        .find_map(|target| {
-            let shape = Shape {
-                partitions: 1,
-                columns: assignment.least_columns(),
-                target,
-            };
-            let (text, _) = program(form, assignment, &shape, &constant)?;
-            let ir = read(&text)?;
-            let after = check.rewritten(&ir).ok()?;
-            let run = |ir| {
-                let simulation = Simulation::new(ir, Options::default()).ok()?;
-                Some(simulation.run(&Inputs::new(), &mut |_| {}).ok()?.outputs)
-            };
-            let (left, right) = (run(&ir)?, run(&after)?);
-            let mut pairs = left.iter().zip(&right);
-            let results = pairs.find_map(|((_, want), (_, got))| {
-                let mut differing = (0..want.len())
-                    .filter(|&at| !same_value(want.dtype, want.bits(at), got.bits(at)));
-                let at = differing.next()?;
-                Some((want.dtype, want.bits(at), got.bits(at)))
-            })?;
-            Some((summary(instance, element, results), text))
-        })
+    shape.on_targets().find_map(|shape| {
+        let extras = Extras {
+            constant: elements,
+            watched: false,
+        };
+        let instance = Instance::build(form, assignment, shape, &extras)?;
+        let after = check.rewritten(&instance.ir).ok()?;
+        let watched = Watched::of(check, form, assignment, shape, &extras);
+        // Constants are given to nobody, but looked at.
+        let given: Inputs = instance
+            .inputs
+            .iter()
+            .filter_map(|input| Some((input.port.clone(), constant(input, &elements(input)?))))
+            .collect();
+        let sides = Sides::new(&instance, &after, &watched)?;
+        let Judged::Results {
+            wanted,
+            found,
+            apart,
+        } = sides.judge(check, &given)
+        else {
+            return None;
+        };
+        let &(output, at) = apart.first()?;
+        let (want, got) = (&wanted[output].1, &found[output].1);
+        let results = (want.dtype, want.bits(at), got.bits(at));
+        Some((summary(&instance, elements, results), instance.text))
+    })
+}
+
+/// A tensor of an input's shape with those elements; one stands for all.
+fn constant(input: &Input, elements: &[u64]) -> Tensor {
+    let size = input.dtype.size_bytes() as usize;
+    let count: usize = input.dims.iter().product();
+    let bytes = (0..count).flat_map(|at| {
+        let bits = elements[at % elements.len()].to_le_bytes();
+        bits.into_iter().take(size)
+    });
+    Tensor {
+        dtype: input.dtype,
+        dims: input.dims.iter().map(|&dim| dim as u64).collect(),
+        bytes: bytes.collect(),
+    }
 }
 
 /// All of an instance, on random inputs.
-pub(super) fn whole(set: &RuleSet, instance: &Instance, summary: &str) -> String {
-    with_head(set, &instance.text, summary)
+pub(super) fn whole(check: &Check<'_>, instance: &Instance, summary: &str) -> String {
+    with_head(check, &instance.text, summary)
 }
 
-fn with_head(set: &RuleSet, text: &str, summary: &str) -> String {
-    let rule = &set.rules[0];
+fn with_head(check: &Check<'_>, text: &str, summary: &str) -> String {
+    let rule = &check.set.rules[0];
+    let patterns = match &check.source.file {
+        Some(file) => format!("--patterns %S/{file} "),
+        None => String::new(),
+    };
+    let allowed: Vec<&str> = Flags::NAMES
+        .into_iter()
+        .filter(|name| check.allowed.get(name) == Some(true))
+        .collect();
+    let apply = match allowed.is_empty() {
+        true => format!("--apply-patterns=set={}", check.source.set),
+        false => format!(
+            "--apply-patterns='set={} allow={}'",
+            check.source.set,
+            allowed.join(",")
+        ),
+    };
     format!(
-        "// RUN: %bir-opt --patterns %S/{name}.pat --apply-patterns=set={name} --validate=end %s\n\
+        "// RUN: %bir-opt {patterns}{apply} --validate=end %s\n\
          // Rule `{}` must not fire here: {summary}\n{text}",
         rule.name,
-        name = set.name,
     )
 }

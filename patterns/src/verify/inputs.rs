@@ -1,64 +1,83 @@
 //! What both sides are run on.
 
-use bir_dialect::bir::num::{DType, parse};
+use bir_dialect::bir::num::{DType, is_nan, parse, to_f64};
 use bir_sim::Inputs;
 use bir_sim::Tensor;
 use bir_sim::random::Random;
 
 use super::Effort;
-use super::instance::{Assignment, Choice, Instance, PARTITIONS};
+use super::layout::Layout;
+use super::program::{Instance, PARTITIONS, Shape, inputs};
+use super::space::Assignment;
+use super::twist::{Spread, Twist};
 use crate::rule::Form;
 
 /// Values of one run where not all combinations are tried.
 const SAMPLES: usize = 1 << 16;
-/// Share of a run that boundary values may take.
-const BOUNDARY_SHARE: usize = SAMPLES / 2;
+/// The same where something is out of the ordinary: what matters then is not the values.
+const TWISTED_SAMPLES: usize = 1 << 12;
 
 /// How an instance is run.
 pub(super) struct Plan {
-    /// Columns of its tiles.
-    pub columns: usize,
+    /// Sizes of its tiles.
+    pub shape: Shape,
     /// Runs.
     pub batches: u64,
     /// Whether every combination of inputs is tried.
     pub exhaustive: bool,
+    /// Whether the last run has plain numbers only: neither infinite nor NaN, and none so large that
+    /// sums and products are.
+    pub tame: bool,
     all_f32: bool,
 }
 
 impl Plan {
-    pub(super) fn new(form: &Form, assignment: &Assignment, effort: Effort) -> Plan {
-        let mut bits = 0;
-        let mut columns = false;
-        let mut tiles = 0;
-        for var in 0..form.vars.len() {
-            let Choice::Tile(dtype, column) = assignment.vars[var] else {
-                continue;
-            };
-            let read = form.writer(var).is_none();
-            if read {
-                bits += dtype.bits();
-                tiles += 1;
-                columns |= column;
-            }
-        }
-        if bits <= 16 && !columns {
+    /// `excused`: whether the contract looks away where something is infinite or NaN.
+    pub(super) fn new(form: &Form, assignment: &Assignment, effort: Effort, excused: bool) -> Plan {
+        let shape = Shape::of(form, 2);
+        let layout = Layout {
+            form,
+            assignment,
+            shape: &shape,
+        };
+        let spread = layout.spread();
+        let given = inputs(&layout);
+        let sizes = |dims: &[usize]| dims.iter().product::<usize>();
+        let elements: Vec<usize> = given.iter().map(|input| sizes(&input.dims)).collect();
+        let bits: u32 = given.iter().map(|input| input.dtype.bits()).sum();
+        let alike = elements.windows(2).all(|two| two[0] == two[1])
+            && elements.first().is_none_or(|&count| count > PARTITIONS);
+        let plain = alike && assignment.twist == Twist::None && spread == Spread::Element;
+        // A row in which something is NaN mostly adds up to one.
+        let reduces = (0..form.vars.len()).any(|var| {
+            let written = form.writer(var).is_some() && layout.tile(var).is_some();
+            let most = elements.iter().max().copied().unwrap_or(0);
+            written && sizes(&layout.dims(var)) < most
+        });
+        let tame = excused || reduces || spread != Spread::Element;
+        if plain && !reduces && bits <= 16 {
             return Plan {
-                columns: (1usize << bits)
-                    .div_ceil(PARTITIONS)
-                    .max(assignment.least_columns()),
+                shape: Shape::of(form, (1usize << bits).div_ceil(PARTITIONS)),
                 batches: 1,
                 exhaustive: true,
+                tame: false,
                 all_f32: false,
             };
         }
-        let all_f32 = effort.all_f32 && bits == 32 && tiles == 1 && !columns;
+        let all_f32 = effort.all_f32 && plain && !reduces && bits == 32 && given.len() == 1;
+        let samples = match assignment.twist {
+            Twist::None => SAMPLES,
+            _ => TWISTED_SAMPLES,
+        };
         Plan {
-            columns: SAMPLES / PARTITIONS,
-            batches: match all_f32 {
-                true => (1 << 32) / SAMPLES as u64,
-                false => effort.batches,
-            },
+            shape: Shape::of(form, samples / PARTITIONS),
+            batches: match (all_f32, assignment.twist) {
+                (true, _) => (1 << 32) / SAMPLES as u64,
+                (false, Twist::None) => effort.batches,
+                (false, _) => 1,
+            } + u64::from(tame),
             exhaustive: all_f32,
+            tame,
             all_f32,
         }
     }
@@ -68,19 +87,23 @@ impl Plan {
         let mut shift = 0;
         let mut stride = 1usize;
         let mut out = Inputs::new();
+        let is_tame = self.tame && batch + 1 == self.batches;
         for input in &instance.inputs {
-            let columns = if input.column { 1 } else { self.columns };
-            let count = PARTITIONS * columns;
+            let count: usize = input.dims.iter().product();
             let size = input.dtype.size_bytes() as usize;
             let mut bytes = Vec::with_capacity(count * size);
             let specials = boundaries(input.dtype);
             let mut random = Random::new(batch, &input.port);
+            // Boundary values take at most half of a run.
+            let half = count.div_ceil(2);
             for at in 0..count {
-                let bits = if self.all_f32 {
+                let bits = if is_tame {
+                    tame(input.dtype, &mut random)
+                } else if self.all_f32 {
                     batch * SAMPLES as u64 + at as u64
                 } else if self.exhaustive {
                     (at as u64) >> shift
-                } else if batch == 0 && at < BOUNDARY_SHARE {
+                } else if batch == 0 && at < half {
                     specials[at / stride % specials.len()]
                 } else if random.below(8) == 0 {
                     specials[random.below(specials.len() as u64) as usize]
@@ -88,19 +111,14 @@ impl Plan {
                     any(input.dtype, &mut random)
                 };
                 let bits = bits & input.dtype.mask() & !padding(input.dtype);
-                let bits = if input.dtype == DType::Bool {
-                    bits & 1
-                } else {
-                    bits
-                };
                 bytes.extend_from_slice(&bits.to_le_bytes()[..size]);
             }
             shift += input.dtype.bits();
             // The next input changes once all of this one's have been seen beside it.
-            stride = stride.saturating_mul(specials.len()).min(BOUNDARY_SHARE);
+            stride = stride.saturating_mul(specials.len()).min(half.max(1));
             let tensor = Tensor {
                 dtype: input.dtype,
-                dims: vec![PARTITIONS as u64, columns as u64],
+                dims: input.dims.iter().map(|&dim| dim as u64).collect(),
                 bytes,
             };
             out.insert(input.port.clone(), tensor);
@@ -126,9 +144,33 @@ fn any(dtype: DType, random: &mut Random) -> u64 {
     bits
 }
 
+/// A plain number.
+fn tame(dtype: DType, random: &mut Random) -> u64 {
+    let near = (random.unit() - 0.5) * 16.0;
+    let whole = if dtype.is_float() { near } else { near.trunc() };
+    let whole = match dtype.integer_range() {
+        Some((0, _)) => whole.abs(),
+        _ => whole,
+    };
+    match dtype {
+        DType::Bool => random.below(2),
+        _ => bir_dialect::bir::num::from_f64(dtype, whole).unwrap_or(0),
+    }
+}
+
+/// Whether an element is NaN; whether it is infinite.
+pub(super) fn oddities(dtype: DType, bits: u64) -> (bool, bool) {
+    let infinite = to_f64(dtype, bits).is_some_and(f64::is_infinite);
+    (is_nan(dtype, bits), infinite)
+}
+
 /// Values at the edges of a dtype.
 fn boundaries(dtype: DType) -> Vec<u64> {
     let mut list: Vec<u64> = Vec::new();
+    if dtype == DType::Bool {
+        // It is a byte; all that are not zero are true.
+        return vec![0, 1, 2, 0x6E, 0x80, 0xFF];
+    }
     if let Some((low, high)) = dtype.integer_range() {
         for value in [
             0,

@@ -5,32 +5,50 @@
 //! everything either writes: the same bits, any NaN equal to any NaN, but for what the rule's contract
 //! allows. The rule is carried out by the engine itself, so its conditions are part of what is checked.
 //!
-//! * `instance` – programs with the left side in them; `inputs` – what they are run on: every
-//!   combination of bits where the inputs have 16 bits together, boundary values with one another and
-//!   random ones otherwise; `counterexample` – the smallest program that shows a difference.
+//! * `variants` – the forms instances are of: `_` named, `..` filled in; `space` – what variables, engines
+//!   and words may be; `twist` – what is out of the ordinary; `hidden` – who is around;
+//! * `layout`, `statement`, `program` – where tiles lie, and the text;
+//! * `inputs` – what they are run on: every combination of bits where the inputs have 16 bits
+//!   together, boundary values with one another and random ones otherwise, and, where one NaN makes
+//!   many, plain numbers; `sides` – both sides run and compared;
+//! * `counterexample` – the smallest program that shows a difference.
 //!
-//! Every variable is a tile of its own, accessed whole; some instances have a result in the place of a
-//! source, an instruction that accesses halves, or somebody around who uses the accumulator.
+//! In most instances every variable is a tile of its own, accessed whole. In others one thing is
+//! otherwise: a result in the place of a source, or overlapping it; an instruction that accesses half
+//! of its tiles' columns or partitions, or a variable backwards, one column further on, or as another
+//! dtype; a location declared as another dtype than everybody takes it for; two free dimensions; PSUM; a
+//! loop of two trips; somebody around who goes on with hidden state.
 //!
-//! Not built: other accesses, loops, several generations at once (an instance runs on
-//! the first of trn2, trn3, trn1 that has its instructions), operands in registers.
+//! Not built: two of these at once; several generations at once (an instance runs on the first of trn2,
+//! trn3, trn1 that has its instructions); operands in registers; index tiles, and instructions whose
+//! results have another shape than their sources, but for reductions of trailing dimensions,
+//! transpositions and products of square tiles; several cores; asynchronous order (a rule that moves
+//! waits and signals is judged by the rewriter's own checks). The mask and the offset an engine keeps
+//! are read by no instruction, so no instance sees them.
 
 mod counterexample;
+mod hidden;
 mod inputs;
-mod instance;
+mod layout;
+mod program;
+mod sides;
+mod space;
+mod statement;
+mod twist;
+mod variants;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bir_dialect::bir::num::{DType, is_nan, same_value, to_f64};
+use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::ir::{Ir, Op};
-use bir_sim::Tensor;
-use bir_sim::{Inputs, Options, Simulation};
-use bir_sim::{Tolerance, compare};
 
 use crate::driver::{Settings, apply};
-use crate::rule::{Cond, Contract, Driver, Flags, Rule, RuleSet};
-use instance::{Instance, Space};
+use crate::library::{Library, SHIPPED};
+use crate::rule::{Cond, Contract, Driver, Flags, Form, Rule, RuleSet};
+use program::{Extras, Instance, Shape};
+use sides::{Judged, Sides, Watched};
+use space::{Assignment, Choice, Space};
 
 /// How much is checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +78,8 @@ pub struct Verdict {
     pub built: u64,
     /// Those the rule fired on.
     pub fired: u64,
+    /// The same by what was out of the ordinary there; `plain` where nothing was.
+    pub kinds: BTreeMap<&'static str, u64>,
     /// Results compared.
     pub values: u64,
     /// Input dtypes of instances all of whose inputs were tried.
@@ -88,8 +108,41 @@ pub struct Refutation {
     pub test: String,
 }
 
-/// Checks a rule of a set.
-pub fn verify(set: &RuleSet, rule: &Rule, effort: Effort) -> Verdict {
+/// What a program that shows a rule to be false is run with.
+struct Source {
+    /// The set.
+    set: String,
+    /// Its file; none where it comes with the tools.
+    file: Option<String>,
+}
+
+impl Source {
+    /// The file a rule stands in, and the set of that file that has it: where a set imports another,
+    /// the rule is in both.
+    fn of(library: &Library, set: &RuleSet, rule: &Rule) -> Source {
+        let owns = |set: &&RuleSet| {
+            let mut rules = set.rules.iter();
+            rules.any(|one| one.name == rule.name && one.file == rule.file && one.span == rule.span)
+        };
+        let owner = library.sets.iter().find(owns).unwrap_or(set);
+        let shipped = |name: &str| {
+            let known = SHIPPED.get(rule.file);
+            known.is_some_and(|(known, _)| *known == name)
+        };
+        let file = library.files.get(rule.file).map(|file| &file.name);
+        let file = file.filter(|name| !shipped(name)).map(|name| {
+            let last = name.rsplit(['/', '\\']).next();
+            last.unwrap_or(name).to_owned()
+        });
+        Source {
+            set: owner.name.clone(),
+            file,
+        }
+    }
+}
+
+/// Checks a rule of a set of a library.
+pub fn verify(library: &Library, set: &RuleSet, rule: &Rule, effort: Effort) -> Verdict {
     let mut verdict = Verdict::default();
     let mentioned = rule
         .forms
@@ -100,18 +153,20 @@ pub fn verify(set: &RuleSet, rule: &Rule, effort: Effort) -> Verdict {
     if !rule.contract.needs.allow(mentioned) {
         modes.push(rule.contract.needs.or(mentioned));
     }
+    let source = Source::of(library, set, rule);
     for number in 0..rule.forms.len() {
         let before = verdict.fired;
         for &allowed in &modes {
             let one = only(set, rule, number);
             let check = Check {
                 set: &one,
+                source: &source,
                 allowed,
                 contract: rule.contract,
                 effort,
             };
-            check.form(&mut verdict);
-            if verdict.refuted.is_some() {
+            if let Err(refutation) = check.form(&mut verdict) {
+                verdict.refuted = Some(*refutation);
                 return verdict;
             }
         }
@@ -153,43 +208,75 @@ fn flags_of(cond: &Cond) -> Flags {
 /// One form under one set of flags.
 struct Check<'a> {
     set: &'a RuleSet,
+    source: &'a Source,
     allowed: Flags,
     contract: Contract,
     effort: Effort,
 }
 
+/// Nothing, or where the rule is false.
+type Found = Result<(), Box<Refutation>>;
+
 impl Check<'_> {
-    fn form(&self, verdict: &mut Verdict) {
-        let form = &self.set.rules[0].forms[0];
-        let space = Space::new(form, self.effort.instances);
+    fn form(&self, verdict: &mut Verdict) -> Found {
+        let form = variants::named(&self.set.rules[0].forms[0]);
+        let space = Space::new(&form, self.effort.instances);
         for assignment in space.assignments() {
-            // Whether it fires is the same for every size; small ones are made fast.
-            let least = assignment.least_columns();
-            let Some(small) = Instance::build(form, &assignment, least) else {
-                continue;
-            };
-            verdict.built += 1;
-            let after = match self.rewritten(&small.ir) {
-                Ok(after) => after,
-                Err(vetoes) => {
-                    for (veto, count) in vetoes {
-                        *verdict.vetoes.entry(veto).or_default() += count;
-                    }
-                    continue;
-                }
-            };
-            verdict.fired += 1;
-            if let Some(error) = instance::broken(&after) {
-                let summary = format!("the right side is no program: {error}");
-                let test = counterexample::whole(self.set, &small, &summary);
-                verdict.refuted = Some(Refutation { summary, test });
-                return;
-            }
-            if let Err(refutation) = self.compare(&assignment, verdict) {
-                verdict.refuted = Some(*refutation);
-                return;
+            self.instance(&form, &assignment, verdict)?;
+        }
+        let opened = variants::opened(&form);
+        let share = (self.effort.instances / 2 / opened.len().max(1)).max(8);
+        for form in &opened {
+            for assignment in Space::new(form, share).plain_assignments() {
+                self.instance(form, &assignment, verdict)?;
             }
         }
+        Ok(())
+    }
+
+    fn instance(&self, form: &Form, assignment: &Assignment, verdict: &mut Verdict) -> Found {
+        let odd = |choice: &Choice| match choice {
+            Choice::Text(text) => {
+                self.allowed.nnan && text == "nan" || self.allowed.ninf && text.ends_with("inf")
+            }
+            _ => false,
+        };
+        if assignment.vars.iter().any(odd) {
+            // Nothing is promised then.
+            return Ok(());
+        }
+        // Whether it fires is the same for every size; small ones are made fast.
+        let (partitions, columns) = assignment.twist.least(form);
+        let least = Shape::of(form, columns);
+        let least = Shape {
+            partitions: least.partitions.max(partitions),
+            ..least
+        };
+        let Some(small) = Instance::plain(form, assignment, least) else {
+            return Ok(());
+        };
+        verdict.built += 1;
+        let after = match self.rewritten(&small.ir) {
+            Ok(after) => after,
+            Err(vetoes) => {
+                for (veto, count) in vetoes {
+                    *verdict.vetoes.entry(veto).or_default() += count;
+                }
+                return Ok(());
+            }
+        };
+        verdict.fired += 1;
+        *verdict.kinds.entry(assignment.twist.label()).or_default() += 1;
+        if let Some(error) = program::broken(&after) {
+            return Err(self.no_program(&small, format!("the right side is no program: {error}")));
+        }
+        self.compare(form, assignment, verdict)
+    }
+
+    /// The right side is wrong whatever the inputs are.
+    fn no_program(&self, instance: &Instance, summary: String) -> Box<Refutation> {
+        let test = counterexample::whole(self, instance, &summary);
+        Box::new(Refutation { summary, test })
     }
 
     /// The program with the rule applied, or what said no.
@@ -213,124 +300,58 @@ impl Check<'_> {
         }
     }
 
-    fn compare(
-        &self,
-        assignment: &instance::Assignment,
-        verdict: &mut Verdict,
-    ) -> Result<(), Box<Refutation>> {
-        let form = &self.set.rules[0].forms[0];
-        let plan = inputs::Plan::new(form, assignment, self.effort);
-        let Some(instance) = Instance::build(form, assignment, plan.columns) else {
+    fn compare(&self, form: &Form, assignment: &Assignment, verdict: &mut Verdict) -> Found {
+        let plan = inputs::Plan::new(form, assignment, self.effort, self.excuses());
+        let extras = Extras {
+            constant: &|_| None,
+            watched: false,
+        };
+        let Some(instance) = Instance::build(form, assignment, plan.shape, &extras) else {
             return Ok(());
         };
         let Ok(after) = self.rewritten(&instance.ir) else {
             return Ok(());
         };
-        let options = Options::default();
-        let Ok(left) = Simulation::new(&instance.ir, options) else {
+        let watched = Watched::of(self, form, assignment, plan.shape, &extras);
+        let Some(sides) = Sides::new(&instance, &after, &watched) else {
             return Ok(());
         };
-        let right = Simulation::new(&after, options);
         for batch in 0..plan.batches {
             let given = plan.inputs(&instance, batch);
-            // Inputs the left side itself does not take say nothing.
-            let Ok(wanted) = left.run(&given, &mut |_| {}) else {
-                continue;
-            };
-            let found = match &right {
-                Ok(right) => right.run(&given, &mut |_| {}),
-                Err(fault) => Err(fault.clone()),
-            };
-            let found = match found {
-                Ok(found) => found,
-                Err(fault) => {
+            let (wanted, found, apart) = match sides.judge(self, &given) {
+                Judged::Nothing => continue,
+                Judged::Fault(fault) => {
                     let summary = format!("the right side cannot run: {fault}");
-                    let test = counterexample::whole(self.set, &instance, &summary);
-                    return Err(Box::new(Refutation { summary, test }));
+                    return Err(self.no_program(&instance, summary));
                 }
+                Judged::Results {
+                    wanted,
+                    found,
+                    apart,
+                } => (wanted, found, apart),
             };
-            let mut worst: Option<(u64, usize, usize)> = None;
-            for (number, ((_, want), (_, got))) in
-                wanted.outputs.iter().zip(&found.outputs).enumerate()
-            {
-                verdict.values += want.len() as u64;
-                if want.bytes == got.bytes {
-                    continue;
-                }
-                for at in 0..want.len() {
-                    if self.equal(&instance, &given, want, got, at) {
-                        continue;
-                    }
-                    let cost = counterexample::cost(&instance, &given, want, at);
-                    if worst.is_none_or(|(least, ..)| cost < least) {
-                        worst = Some((cost, number, at));
-                    }
-                }
-            }
-            if let Some((_, number, at)) = worst {
-                let outputs = (&wanted.outputs[number], &found.outputs[number]);
-                let refutation =
-                    counterexample::make(self, assignment, &instance, &given, outputs, at);
-                return Err(Box::new(refutation));
+            let all = wanted.iter().map(|(_, want)| want.len() as u64);
+            verdict.values += all.sum::<u64>();
+            let cost = |&(output, at): &(usize, usize)| {
+                counterexample::cost(&instance, &given, &wanted[output].1, at)
+            };
+            if let Some((output, at)) = apart.into_iter().min_by_key(cost) {
+                let outputs = (&wanted[output], &found[output]);
+                return Err(Box::new(counterexample::make(
+                    self,
+                    (form, assignment),
+                    &instance,
+                    &given,
+                    outputs,
+                    at,
+                )));
             }
         }
         if plan.exhaustive {
-            verdict
-                .exhaustive
-                .extend(instance.inputs.iter().map(|input| input.dtype));
+            let dtypes = instance.inputs.iter().map(|input| input.dtype);
+            verdict.exhaustive.extend(dtypes);
         }
         Ok(())
-    }
-
-    /// Whether two results are as near as the contract and what is allowed want them.
-    fn equal(
-        &self,
-        instance: &Instance,
-        given: &Inputs,
-        want: &Tensor,
-        got: &Tensor,
-        at: usize,
-    ) -> bool {
-        let (a, b) = (want.bits(at), got.bits(at));
-        let dtype = want.dtype;
-        if same_value(dtype, a, b) {
-            return true;
-        }
-        let number = |bits| to_f64(dtype, bits);
-        if self.allowed.nsz && number(a) == Some(0.0) && number(b) == Some(0.0) {
-            return true;
-        }
-        let sources: Vec<(DType, u64)> = instance
-            .inputs
-            .iter()
-            .filter_map(|input| Some((input, given.get(&input.port)?)))
-            .flat_map(|(input, tensor)| {
-                let lanes = input.lanes(at, want, tensor);
-                lanes.map(|lane| (input.dtype, tensor.bits(lane)))
-            })
-            .chain([(dtype, a), (dtype, b)])
-            .collect();
-        if self.allowed.nnan && sources.iter().any(|&(dtype, bits)| is_nan(dtype, bits)) {
-            return true;
-        }
-        let infinite =
-            |&(dtype, bits): &(DType, u64)| to_f64(dtype, bits).is_some_and(f64::is_infinite);
-        if self.allowed.ninf && sources.iter().any(infinite) {
-            return true;
-        }
-        if self.contract.ulp == 0 {
-            return false;
-        }
-        let single = |tensor: &Tensor, bits: u64| Tensor {
-            dtype: tensor.dtype,
-            dims: vec![1],
-            bytes: bits.to_le_bytes()[..tensor.dtype.size_bytes() as usize].to_vec(),
-        };
-        let tolerance = Tolerance {
-            ulp: self.contract.ulp,
-            ..Tolerance::default()
-        };
-        compare(&single(got, b), &single(want, a), tolerance).is_none()
     }
 }
 

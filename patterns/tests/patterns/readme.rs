@@ -31,13 +31,13 @@ fn the_tutorials_rules_are_true_and_the_authors_slip_is_found() {
     let good = crate::common::library(snippets()[0]);
     let set = good.set("mine").unwrap();
     for rule in &set.rules {
-        let verdict = verify(set, rule, Effort::default());
+        let verdict = verify(&good, set, rule, Effort::default());
         assert!(verdict.holds(), "{}: {verdict:?}", rule.name);
     }
     let slip = crate::common::library(snippets()[1]);
     let set = slip.set("more").unwrap();
     assert!(
-        verify(set, &set.rules[0], Effort::default())
+        verify(&slip, set, &set.rules[0], Effort::default())
             .refuted
             .is_some()
     );

@@ -157,12 +157,7 @@ fn run(args: &Args) -> Done {
                 all_f32: *all_f32,
                 ..Effort::default()
             };
-            prove(
-                &library.sets[skip..],
-                rule,
-                effort,
-                counterexample.as_deref(),
-            )
+            prove(&library, skip, rule, effort, counterexample.as_deref())
         }
     }
 }
@@ -390,8 +385,15 @@ fn why(args: &Args, path: &str, line: usize, only: Option<&str>, files: &[String
     }
 }
 
-fn prove(sets: &[RuleSet], only: &[String], effort: Effort, file: Option<&str>) -> Done {
-    let rules: Vec<(&RuleSet, &Rule)> = sets
+/// Proves the rules of all sets but the first ones.
+fn prove(
+    library: &Library,
+    skip: usize,
+    only: &[String],
+    effort: Effort,
+    file: Option<&str>,
+) -> Done {
+    let rules: Vec<(&RuleSet, &Rule)> = library.sets[skip..]
         .iter()
         .flat_map(|set| set.rules.iter().map(move |rule| (set, rule)))
         .filter(|(_, rule)| only.is_empty() || only.contains(&rule.name))
@@ -405,7 +407,7 @@ fn prove(sets: &[RuleSet], only: &[String], effort: Effort, file: Option<&str>) 
     let mut failed = 0;
     let mut written = false;
     for (set, rule) in &rules {
-        let verdict = verify(set, rule, effort);
+        let verdict = verify(library, set, rule, effort);
         say(&line(set, rule, &verdict))?;
         failed += usize::from(!verdict.holds());
         if let Some(refutation) = &verdict.refuted {
