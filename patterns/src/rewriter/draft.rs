@@ -7,7 +7,7 @@ use bir_dialect::bir::indices::Numbering;
 use bir_dialect::bir::num::{DType, convert, from_f64, print, same_value, to_f64};
 use bir_dialect::bir::ops::{AttrType, Kind, OpCode};
 use bir_dialect::bir::program::{names, op_name, target_of};
-use bir_dialect::bir::space::Engine;
+use bir_dialect::bir::space::{Engine, Space};
 use bir_dialect::bir::types::MemType;
 use bir_dialect::bir::verify::obeys_own_check;
 use bir_dialect::bir::view::OpView;
@@ -226,7 +226,7 @@ impl Rewriter<'_> {
         form: &Form,
         place: Op,
     ) -> Result<(), Miss> {
-        if draft.code.def().check.is_none() || self.obeys(draft, place) {
+        if self.obeys(draft, place) {
             return Ok(());
         }
         let is_chosen = stmt.attrs.iter().any(|attr| attr.def.name == "engine");
@@ -246,6 +246,12 @@ impl Rewriter<'_> {
     }
 
     fn obeys(&mut self, draft: &Draft, place: Op) -> bool {
+        if !self.reaches(draft, place) {
+            return false;
+        }
+        if draft.code.def().check.is_none() {
+            return true;
+        }
         let operands = draft.all_operands();
         let dict = self.ir.ctx.dict(&draft.dict);
         let op = self.ir.create(NewOp {
@@ -256,6 +262,23 @@ impl Rewriter<'_> {
         let obeys = obeys_own_check(self.ir, op, target_of(self.ir, place));
         self.ir.erase(op);
         obeys
+    }
+
+    /// Whether the engine of what is made can access its operands: the pool engine has no way to PSUM.
+    fn reaches(&self, draft: &Draft, place: Op) -> bool {
+        let named = draft.dict.iter().find(|entry| entry.0 == names::ENGINE);
+        let engine = match named {
+            Some(&(_, attr)) => self.ir.ctx.attr_str(attr).and_then(Engine::from_name),
+            None => {
+                let engines = draft.code.def().engines;
+                engines.map(|engines| engines.default_on(target_of(self.ir, place)))
+            }
+        };
+        let in_psum = |operand: &NewOperand| {
+            let mem = MemType::get(&self.ir.ctx, self.ir.value_type(operand.value));
+            mem.is_some_and(|mem| mem.space == Space::Psum)
+        };
+        engine != Some(Engine::Pool) || !draft.operands.iter().any(in_psum)
     }
 
     /// What the op table says of roles taken together.

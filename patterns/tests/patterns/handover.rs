@@ -215,6 +215,13 @@ fn an_engine_is_given_up_where_it_cannot_run_what_is_made() {
         tensor_scalar multiply %y <- %z, 2.0 {engine = act}",
         &["tensor_scalar add multiply %y <- %x, 1.0, 2.0"],
     );
+    // The pool engine has no way to PSUM.
+    becomes(
+        "%p = alloc psum<128x8xf32>
+        tensor_scalar add %z <- %p, 1.0
+        tensor_scalar multiply %y <- %z, 2.0 {engine = pool}",
+        &["tensor_scalar add multiply %y <- %p, 1.0, 2.0"],
+    );
     becomes(
         "tensor_scalar multiply %z <- %x, 1.0 {engine = act}
         tensor_scalar add %y <- %z, 2.0 {engine = act}",

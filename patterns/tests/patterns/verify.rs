@@ -472,7 +472,7 @@ fn what_a_rule_does_not_name_is_there_too() {
             keep tensor_tensor add _ <- %t, _;
             tensor_copy %y <- %t;
           }
-          where { same_dtype(%t, %x), space(%x, sbuf) CONDITION }
+          where { same_dtype(%t, %x) CONDITION }
           rewrite { tensor_copy %y <- %x; }
         }",
         ", same_access(%t)",

@@ -92,6 +92,7 @@ macro_rules! elementwise_section {
                     dst = out(CHIP, NUMERIC).doc("one value per partition");
                 }
                 rules .engines(&[Act]).traits_of(&[Trait::HiddenState])
+                    .per_partition(&["dst"])
             }
 
             /// Combines two tiles element by element: in f32 for arithmetic, on raw bits for the bit
