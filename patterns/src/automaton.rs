@@ -192,17 +192,28 @@ impl Tree {
         };
         // Per form, the nodes it is at.
         let mut ends: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::from_slice(&[0]); forms.len()];
+        let mut levels: Vec<(&str, Vec<Asked>)> = Vec::new();
         for name in all {
-            let asked: Vec<Asked> = forms
-                .iter()
-                .map(|(_, stmt)| asked(ctx, stmt, name))
-                .collect();
-            // A level nobody cares about would only be walked through.
-            if asked.iter().all(|one| matches!(one, Asked::Any)) {
-                continue;
+            let of_form = |(_, stmt): &Anchored<'_>| asked(ctx, stmt, name);
+            levels.push((name, forms.iter().map(of_form).collect()));
+        }
+        // A level nobody cares about would only be walked through.
+        levels.retain(|(_, asked)| asked.iter().any(|one| matches!(one, Asked::Of(_))));
+        // What tells most apart comes last, so that forms share the way there.
+        levels.sort_by_cached_key(|(_, asked)| {
+            let mut values: Vec<Option<Attr>> = Vec::new();
+            for one in asked {
+                if let Asked::Of(of) = one {
+                    values.extend_from_slice(of);
+                }
             }
+            values.sort_unstable();
+            values.dedup();
+            values.len()
+        });
+        for (name, asked) in &levels {
             tree.levels.push(ctx.str(name));
-            for (at, asked) in ends.iter_mut().zip(&asked) {
+            for (at, asked) in ends.iter_mut().zip(asked) {
                 let mut next: SmallVec<[u32; 4]> = SmallVec::new();
                 for &node in at.iter() {
                     match asked {

@@ -450,14 +450,15 @@ impl Verifier<'_> {
             if let Some((position, found)) = find(role)
                 && (found.partitions != expected.partitions || found.elements != 1)
             {
+                let like = match def.operands.get(usize::from(written)) {
+                    Some(entry) if role != written => format!(", as many as `{}`", entry.name),
+                    _ => String::new(),
+                };
                 let message = format!(
-                    "operand `{}` of `{}` must have {} of 1 element, as many as `{}`, found {}",
+                    "operand `{}` of `{}` must have {} of 1 element{like}, found {}",
                     def.per_partition[i],
                     def.name,
                     counted(expected.partitions, "partition"),
-                    def.operands
-                        .get(usize::from(written))
-                        .map_or("", |entry| entry.name),
                     shape_text(&found)
                 );
                 self.error(op, Part::Operand(position), message, None);
