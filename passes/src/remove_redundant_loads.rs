@@ -190,9 +190,9 @@ impl Load {
 }
 
 /// Per location, whether a load reads or fills it.
-pub(crate) fn loaded(ir: &Ir, touches: &Touches) -> Vec<bool> {
+pub(crate) fn loaded(touches: &Touches) -> Vec<bool> {
     let mut loaded = vec![false; touches.locations().len()];
-    for load in loads(ir, touches.all()) {
+    for load in loads(touches.all()) {
         loaded[load.from as usize] = true;
         loaded[load.to as usize] = true;
     }
@@ -200,11 +200,11 @@ pub(crate) fn loaded(ir: &Ir, touches: &Touches) -> Vec<bool> {
 }
 
 /// The loads among touches, in program order.
-fn loads<'a>(ir: &'a Ir, touches: &'a [Touch]) -> impl Iterator<Item = Load> + 'a {
+fn loads(touches: &[Touch]) -> impl Iterator<Item = Load> {
     let pairs = (0u32..).zip(touches.windows(2));
-    pairs.filter_map(move |(at, pair)| {
+    pairs.filter_map(|(at, pair)| {
         let (read, write) = (&pair[0], &pair[1]);
-        let is_load = read.order == write.order && OpCode::of(ir, read.op) == Some(OpCode::Load);
+        let is_load = read.code == Some(OpCode::Load) && read.order == write.order;
         is_load.then_some(Load {
             op: read.op,
             read: at,
@@ -217,7 +217,7 @@ fn loads<'a>(ir: &'a Ir, touches: &'a [Touch]) -> impl Iterator<Item = Load> + '
 
 /// The redundant loads of a function.
 fn find(ir: &Ir, touches: &Touches, outside: &Outside) -> Found {
-    let all: Vec<Load> = loads(ir, touches.all()).collect();
+    let all: Vec<Load> = loads(touches.all()).collect();
     if all.len() < 2 {
         return Found::default();
     }

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::entity::{Annot, Block, Dict, Loc, Op, OpName, Operand, Region, Str, Type, Value};
-use super::storage::{Ir, OpData, OpExtra, OperandData, RegionData};
+use super::storage::{Ir, OpData, OpExtra, OperandData, RegionData, ValueData};
 
 /// A place between two operations of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,18 +73,7 @@ impl Ir {
         let extra = if new.regions == 0 && new.successors.is_empty() {
             u32::MAX
         } else {
-            let mut extra = OpExtra::default();
-            extra.successors.extend_from_slice(new.successors);
-            for _ in 0..new.regions {
-                extra.regions.push(Region::new(self.regions.len()));
-                self.regions.push(RegionData {
-                    parent: op,
-                    first: Block::NONE,
-                    last: Block::NONE,
-                });
-            }
-            self.extras.push(extra);
-            self.extras.len() as u32 - 1
+            self.push_extra(op, new.regions, new.successors.to_vec())
         };
         self.ops.push(OpData {
             name: new.name,
@@ -110,19 +99,38 @@ impl Ir {
         op
     }
 
+    /// The row of an operation's empty regions and its successors.
+    fn push_extra(&mut self, op: Op, regions: usize, successors: Vec<Block>) -> u32 {
+        let first = self.regions.len();
+        self.regions.extend((0..regions).map(|_| RegionData {
+            parent: op,
+            first: Block::NONE,
+            last: Block::NONE,
+        }));
+        self.extras.push(OpExtra {
+            regions: (first..first + regions).map(Region::new).collect(),
+            successors,
+        });
+        self.extras.len() as u32 - 1
+    }
+
     fn push_operands(&mut self, op: Op, operands: &[NewOperand]) {
         for new in operands {
-            let operand = Operand::new(self.operands.len());
-            self.operands.push(OperandData {
-                value: new.value,
-                owner: op,
-                next_use: Operand::NONE,
-                prev_use: Operand::NONE,
-                annot: new.annot,
-                role: new.role,
-            });
-            self.link_use(operand);
+            self.push_operand(op, new);
         }
+    }
+
+    fn push_operand(&mut self, op: Op, new: &NewOperand) {
+        let operand = Operand::new(self.operands.len());
+        self.operands.push(OperandData {
+            value: new.value,
+            owner: op,
+            next_use: Operand::NONE,
+            prev_use: Operand::NONE,
+            annot: new.annot,
+            role: new.role,
+        });
+        self.link_use(operand);
     }
 
     /// Replaces the whole operand list.
@@ -371,28 +379,50 @@ impl Ir {
     /// A detached copy of an operation without regions: same name, attributes, columns and
     /// location; operands mapped through `map`.
     pub fn clone_op(&mut self, op: Op, mut map: impl FnMut(Value) -> Value) -> Op {
-        let mut operands = self.new_operands(op);
-        for operand in &mut operands {
-            operand.value = map(operand.value);
-        }
-        let results: SmallVec<[Type; 4]> = self
-            .results(op)
-            .map(|value| self.value_type(value))
-            .collect();
-        let successors: SmallVec<[Block; 2]> = SmallVec::from_slice(self.successors(op));
-        let copy = self.create(NewOp {
-            name: self.name(op),
-            operands: &operands,
-            results: &results,
-            dict: self.dict(op),
-            successors: &successors,
-            regions: self.regions(op).len(),
-            loc: None,
+        let old = self.ops[op.index()];
+        let copy = Op::new(self.ops.len());
+        let extra = match old.extra {
+            u32::MAX => u32::MAX,
+            row => {
+                let OpExtra {
+                    regions,
+                    successors,
+                } = &self.extras[row as usize];
+                let (regions, successors) = (regions.len(), successors.clone());
+                self.push_extra(copy, regions, successors)
+            }
+        };
+        let (operands, results) = (self.operands.len(), self.values.len());
+        self.ops.push(OpData {
+            block: Block::NONE,
+            prev: Op::NONE,
+            next: Op::NONE,
+            order: 0,
+            operand_start: operands as u32,
+            first_result: Value::new(results),
+            extra,
+            ..old
         });
-        for (old, new) in self.results(op).zip(self.results(copy)) {
-            self.values[new.index()].name = self.values[old.index()].name;
+        let first = old.first_result.index();
+        for index in 0..usize::from(old.result_count) {
+            let ValueData { ty, name, .. } = self.values[first + index];
+            let value = self.push_result(copy, index, ty);
+            self.values[value.index()].name = name;
         }
-        self.ops[copy.index()].span = self.ops[op.index()].span;
+        let first = old.operand_start as usize;
+        for index in first..first + usize::from(old.operand_count) {
+            let OperandData {
+                value, annot, role, ..
+            } = self.operands[index];
+            self.push_operand(
+                copy,
+                &NewOperand {
+                    value: map(value),
+                    role,
+                    annot,
+                },
+            );
+        }
         self.side.copy_columns(op, copy);
         copy
     }

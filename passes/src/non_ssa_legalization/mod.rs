@@ -134,7 +134,7 @@ struct Plan {
 fn plan(ir: &Ir, func: Op, touches: &Touches, outside: &Outside) -> Plan {
     let splits = splits::splits(ir, func, touches, outside);
     let loaded = !splits.is_empty() && {
-        let loaded = remove_redundant_loads::loaded(ir, touches);
+        let loaded = remove_redundant_loads::loaded(touches);
         splits.iter().any(|split| loaded[split.location as usize])
     };
     Plan { splits, loaded }

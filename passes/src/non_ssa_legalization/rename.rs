@@ -1,7 +1,6 @@
 //! Clones, and the accesses moved to them.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 
 use bir_dialect::ir::{Cursor, Ir, Op, Str, Value};
 
@@ -65,8 +64,7 @@ pub(super) fn rename(ir: &mut Ir, split: &Split, names: &mut Names) -> u64 {
     for _ in 0..split.clones {
         let name = loop {
             text.truncate(stem);
-            // Writing to a string does not fail.
-            let _ = write!(text, "{serial}");
+            push_decimal(&mut text, serial);
             serial += 1;
             if let Some(name) = names.take(ir, &text) {
                 break name;
@@ -83,4 +81,18 @@ pub(super) fn rename(ir: &mut Ir, split: &Split, names: &mut Names) -> u64 {
         ir.set_operand(operand, clones[clone as usize]);
     }
     clones.len() as u64
+}
+
+/// Appends a number; clones are many, and `write!` costs ten times as much.
+fn push_decimal(text: &mut String, number: u32) {
+    let first = text.len();
+    let mut scale = 1;
+    while number / scale >= 10 {
+        scale *= 10;
+    }
+    while scale > 0 {
+        text.push(char::from(b'0' + (number / scale % 10) as u8));
+        scale /= 10;
+    }
+    debug_assert_eq!(text[first..].parse(), Ok(number));
 }

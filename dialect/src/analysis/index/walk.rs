@@ -20,6 +20,8 @@ use crate::ir::{Block, Dict, Ir, Op, Operand, Region, Value};
 pub struct Touch {
     /// The instruction.
     pub op: Op,
+    /// What it is; `None` where the table does not have it.
+    pub code: Option<OpCode>,
     /// The operand.
     pub operand: Operand,
     /// The location, as a number in [`FunctionIndex::locations`](super::FunctionIndex::locations).
@@ -326,6 +328,7 @@ impl Walker<'_> {
             let (effect, dynamic) = effect_in(ir, op, known, usize::from(data.role));
             walked.touches.push(Touch {
                 op,
+                code: known.map(|(code, _)| code),
                 operand,
                 location,
                 effect,
@@ -335,17 +338,16 @@ impl Walker<'_> {
             });
         }
         reads_first(&mut walked.touches[from..], |touch| touch.effect);
-        self.touch_registers(op);
+        self.touch_registers(op, known.map(|(_, def)| def));
     }
 
-    fn touch_registers(&mut self, op: Op) {
+    fn touch_registers(&mut self, op: Op, def: Option<&OpDef>) {
         let ir = self.ir;
         let defined = ir.result(op).filter(|&value| is_rewritten(ir, value));
         if let Some(value) = defined {
             let number = self.register_of.len() as u32;
             self.register_of.insert(value, number);
         }
-        let def = OpCode::of(ir, op).map(OpCode::def);
         if self.register_of.is_empty() || def.is_some_and(|def| def.syntax != Syntax::Instruction) {
             return;
         }
@@ -426,14 +428,43 @@ pub(crate) fn effect_of(ir: &Ir, op: Op, code: OpCode, role: usize) -> (Effect, 
 
 #[inline]
 fn effect_in(ir: &Ir, op: Op, known: Known, role: usize) -> (Effect, bool) {
-    let Some((code, def)) = known.filter(|(_, def)| role < def.operands.len()) else {
+    let operand = known.and_then(|(code, def)| Some((code, def, def.operands.get(role)?)));
+    let Some((code, def, operand)) = operand else {
         // Ops of other dialects may do anything.
         return (Effect::UPDATE, true);
     };
-    let effect = effect(ir, op, def, role);
-    if !def.has(Trait::Dynamic) {
-        return (effect, false);
+    let effect = match operand.kind {
+        Kind::Out if ir.dict(op) == Dict::EMPTY => Effect::WRITE,
+        Kind::Out => effect_of_out(ir, op, def),
+        Kind::InOut => Effect::UPDATE,
+        _ => Effect::READ,
+    };
+    match def.has(Trait::Dynamic) {
+        false => (effect, false),
+        true => dynamic_effect(ir, op, (code, def), role, effect),
     }
+}
+
+/// What an instruction that has attributes does to what it writes.
+#[inline(never)]
+fn effect_of_out(ir: &Ir, op: Op, def: &OpDef) -> Effect {
+    let attr = ir.ctx.dict_get(ir.dict(op), names::ACCUMULATE);
+    match Accumulate::get(&ir.ctx, attr) {
+        Some(Accumulate::Yes) if def.attr("accumulate").is_some() => Effect::READ_WRITE,
+        Some(Accumulate::UnlessFirst(_)) => Effect::ACCUMULATE,
+        _ => Effect::WRITE,
+    }
+}
+
+/// What an instruction does whose indices may decide where.
+#[inline(never)]
+fn dynamic_effect(
+    ir: &Ir,
+    op: Op,
+    (code, def): (OpCode, &OpDef),
+    role: usize,
+    effect: Effect,
+) -> (Effect, bool) {
     let dynamic = is_dynamic(ir, op, code, def, role);
     let effect = match effect {
         Effect::READ if dynamic => Effect {
@@ -457,22 +488,6 @@ fn effect_in(ir: &Ir, op: Op, known: Known, role: usize) -> (Effect, bool) {
 fn skips(ir: &Ir, op: Op, def: &OpDef) -> bool {
     let is_skip = |attr| ir.ctx.attr_str(attr) == Some("skip");
     def.has(Trait::Dynamic) && ir.attr(op, "oob").is_some_and(is_skip)
-}
-
-fn effect(ir: &Ir, op: Op, def: &OpDef, role: usize) -> Effect {
-    match def.operands[role].kind {
-        Kind::Out if ir.dict(op) == Dict::EMPTY => Effect::WRITE,
-        Kind::Out => {
-            let attr = ir.ctx.dict_get(ir.dict(op), names::ACCUMULATE);
-            match Accumulate::get(&ir.ctx, attr) {
-                Some(Accumulate::Yes) if def.attr("accumulate").is_some() => Effect::READ_WRITE,
-                Some(Accumulate::UnlessFirst(_)) => Effect::ACCUMULATE,
-                _ => Effect::WRITE,
-            }
-        }
-        Kind::InOut => Effect::UPDATE,
-        _ => Effect::READ,
-    }
 }
 
 /// Whether data decides where in its location an operand is.

@@ -64,7 +64,7 @@ macro_rules! op_table {
     )*) => {
         /// Every op of the dialect; the number is also its name handle in a BIR context.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        #[repr(u16)]
+        #[repr(u8)]
         #[allow(missing_docs)]
         pub enum OpCode { $($variant),* }
 
