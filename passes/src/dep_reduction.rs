@@ -1,6 +1,6 @@
 //! `dep_reduction`: no edge that others imply.
 
-use bir_dialect::analysis::deps::{Kinds, attach, attached, reduce};
+use bir_dialect::analysis::deps::{Kinds, attach, attached, reduce_in};
 use bir_dialect::ir::{Ir, Op};
 use bir_dialect::text::diag::{Diagnostic, Part, Place};
 
@@ -12,7 +12,8 @@ pass_options! {
     /// Removes dependences that follow from others: the exact transitive reduction.
     ///
     /// Of all edges of all kinds exactly those stay that no path of others replaces, so who must
-    /// follow whom is the same as before. Where two instructions depend on one another for several
+    /// follow whom is the same as before, whichever branches are taken and however often loops on
+    /// registers run: a path through what may not be executed replaces nothing outside of it. Where two instructions depend on one another for several
     /// reasons, the first of `flow`, `anti`, `output`, `ordered` is kept.
     pub struct DepReduction {}
 }
@@ -42,7 +43,7 @@ impl Pass for DepReduction {
     fn run(&self, ir: &mut Ir, on: &[Op], cx: &mut PassContext<'_>) -> Changed {
         let found = cx.each(ir, on, |ir, func| {
             let graph = attached(ir, func);
-            (graph.edge_count() as u64, reduce(&graph))
+            (graph.edge_count() as u64, reduce_in(ir, func, &graph))
         });
         let mut changed = false;
         for ((before, reduced), &func) in found.into_iter().zip(on) {

@@ -10,7 +10,7 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use bir_dialect::analysis::deps::attached;
+use bir_dialect::analysis::deps::{Source, attached};
 use bir_dialect::analysis::index::{Frames, FunctionIndex, Undefined};
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::{COL_DEPS, COL_ORDER, names};
@@ -135,8 +135,13 @@ fn runs(ir: &Ir, func: Op) -> Runs {
         let mut start = Cursor::Start(block);
         for op in ir.block_ops(block) {
             blocks.extend(of(op));
-            // What ends a block stays there.
-            if ir.words_cell(COL_ORDER, op).is_some() && !ir.traits(op).terminator {
+            // A set is no instruction: the run goes on behind it.
+            if OpCode::of(ir, op) == Some(OpCode::Depset) {
+                continue;
+            }
+            // What ends a block stays there, and so does what has an order of no coordinate.
+            let is_ordered = |words: &[u64]| !words.is_empty() && !ir.traits(op).terminator;
+            if ir.words_cell(COL_ORDER, op).is_some_and(is_ordered) {
                 run.push(op);
                 continue;
             }
@@ -201,13 +206,9 @@ fn broken(ir: &Ir, func: Op, runs: &[Run], before: &[Undefined]) -> Vec<Diagnost
             ops.map(move |(at, &op)| (op, (number, at)))
         })
         .collect();
-    for run in runs {
-        for &op in &run.after {
-            // What a loop reads counts as read by the loop.
-            for inner in ir.walk_op(op) {
-                registers(ir, op, inner, &stood, &mut found);
-            }
-        }
+    // What a loop reads counts as read by the loop.
+    for op in ir.walk_op(func) {
+        registers(ir, op, &stood, &mut found);
     }
     stated(ir, func, &stood, &mut found);
     let known = |new: &Undefined| {
@@ -232,7 +233,7 @@ fn broken(ir: &Ir, func: Op, runs: &[Run], before: &[Undefined]) -> Vec<Diagnost
         found.push(
             Diagnostic::error(Place::Op(new.op, part), message)
                 .note(format!("unwritten are {}", gaps.join(", ")))
-                .help("orders must follow the dependences; without `order`, an instruction stays where it is"),
+                .help(FOLLOW),
         );
     }
     found
@@ -245,21 +246,18 @@ fn gap_text(gap: &bir_dialect::analysis::index::Gap) -> String {
     )
 }
 
-/// Reports the registers an instruction reads before they are defined; `top` is what was moved.
-fn registers(
-    ir: &Ir,
-    top: Op,
-    op: Op,
-    stood: &HashMap<Op, (usize, usize)>,
-    found: &mut Vec<Diagnostic>,
-) {
+/// Reports the registers an instruction reads before they are defined.
+fn registers(ir: &Ir, op: Op, stood: &HashMap<Op, (usize, usize)>, found: &mut Vec<Diagnostic>) {
     for (at, operand) in ir.operands(op).iter().enumerate() {
         let Def::Result { op: def, .. } = ir.def(operand.value) else {
             continue;
         };
-        if OpCode::of(ir, def) != Some(OpCode::Alloc)
-            && stood.contains_key(&def)
-            && ir.block(def) == ir.block(top)
+        if OpCode::of(ir, def) == Some(OpCode::Alloc) || !stood.contains_key(&def) {
+            continue;
+        }
+        let mut around = std::iter::successors(Some(op), |&op| ir.parent(op));
+        let top = around.find(|&top| ir.block(top) == ir.block(def));
+        if let Some(top) = top.filter(|top| stood.contains_key(top))
             && ir.comes_before(top, def)
         {
             let message = format!(
@@ -270,7 +268,7 @@ fn registers(
             found.push(
                 Diagnostic::error(Place::Op(op, Part::Operand(at)), message)
                     .related(Place::Op(def, Part::Attr(names::ORDER)), "defined here")
-                    .help("orders must follow the dependences; without `order`, an instruction stays where it is"),
+                    .help(FOLLOW),
             );
         }
     }
@@ -285,33 +283,56 @@ fn stated(ir: &Ir, func: Op, stood: &HashMap<Op, (usize, usize)>, found: &mut Ve
         return;
     }
     let graph = attached(ir, func);
-    let top = |op: Op| cause(ir, op, stood);
-    for (at, &op) in (0u32..).zip(graph.ops()) {
-        let edges = graph.edges(at).iter();
-        let sources = edges.flat_map(|edge| {
-            let all = graph.expand(edge.source());
-            all.into_iter().map(|source| (edge.kind(), source))
-        });
-        for (kind, source) in sources {
-            let other = graph.ops()[source as usize];
-            if let (Some(here), Some(there)) = (top(op), top(other))
+    let ops = graph.ops();
+    let tops: Vec<Option<Op>> = ops.iter().map(|&op| cause(ir, op, stood)).collect();
+    // Of a set's members, in each block the one that stands last now.
+    let last = |set: Source| {
+        let mut last = HashMap::new();
+        for number in graph.expand(set) {
+            let (top, op) = (tops[number as usize], ops[number as usize]);
+            let Some(top) = top else { continue };
+            let known = last.entry(ir.block(top)).or_insert((top, op));
+            if ir.comes_before(known.0, top) {
+                *known = (top, op);
+            }
+        }
+        last
+    };
+    let mut sets = HashMap::new();
+    for (&op, (&here, at)) in ops.iter().zip(tops.iter().zip(0u32..)) {
+        let Some(here) = here else { continue };
+        for edge in graph.edges(at) {
+            let source = edge.source();
+            let furthest = if source.is_set() {
+                let known = sets.entry(source).or_insert_with(|| last(source));
+                known.get(&ir.block(here)).copied()
+            } else {
+                let number = source.number() as usize;
+                tops[number].map(|top| (top, ops[number]))
+            };
+            if let Some((there, other)) = furthest
                 && here != there
                 && ir.block(here) == ir.block(there)
                 && ir.comes_before(here, there)
             {
                 let message = format!(
                     "an instruction this one depends on ({}) stands behind it, by the `order` of {}",
-                    kind.name(),
+                    edge.kind().name(),
                     instruction(ir, there)
                 );
                 found.push(
                     Diagnostic::error(Place::Op(op, Part::Attr(names::DEPS)), message)
-                        .related(Place::Op(other, Part::Whole), "it depends on this"),
+                        .related(Place::Op(other, Part::Whole), "it depends on this")
+                        .help(FOLLOW),
                 );
             }
         }
     }
 }
+
+/// What to do about an order that breaks something.
+const FOLLOW: &str =
+    "orders must follow the dependences; without `order`, an instruction stays where it is";
 
 /// The instruction of a run an undefined read is in, or is behind.
 fn cause(ir: &Ir, op: Op, stood: &HashMap<Op, (usize, usize)>) -> Option<Op> {

@@ -25,6 +25,7 @@ mod dep_reduction;
 mod dependences;
 mod erase_flow_dependencies;
 mod instruction_reorder;
+mod lives;
 mod localize_shared_memory;
 pub mod non_ssa_legalization;
 mod occupancy;

@@ -68,7 +68,10 @@ impl Pass for LocalizeSharedMemory {
                 continue;
             };
             if kept {
-                cx.count(&VETOED, u64::from(one.is_touched && touching == 1));
+                cx.count(
+                    &VETOED,
+                    u64::from(one.is_internal && one.is_touched && touching == 1),
+                );
             } else if !one.is_touched {
                 let what = || format!("removal of {}", name_text(ir, one));
                 if !cx.may_rewrite(&what) {
@@ -87,7 +90,7 @@ impl Pass for LocalizeSharedMemory {
     }
 }
 
-/// A shared internal location of a core.
+/// A shared location of a core.
 struct Shared {
     core: usize,
     func: Op,
@@ -96,13 +99,14 @@ struct Shared {
     name: Str,
     is_touched: bool,
     is_tied: bool,
+    is_internal: bool,
 }
 
 fn name_text(ir: &Ir, one: &Shared) -> String {
     format!("`%{}`", ir.ctx.text(one.name))
 }
 
-/// The shared internal locations of all cores, in text order.
+/// The shared locations of all cores, in text order.
 fn shared(ir: &Ir, modules: &[Op]) -> Vec<Shared> {
     let shared_word = ir.ctx.find_str("shared");
     let mut found = Vec::new();
@@ -119,14 +123,14 @@ fn shared(ir: &Ir, modules: &[Op]) -> Vec<Shared> {
             .flat_map(|block| ir.block_ops(block));
         for func in ops.filter(|&op| OpCode::of(ir, op) == Some(OpCode::Func)) {
             for alloc in function_allocs(ir, func) {
-                let is_shared = *known.entry(ir.dict(alloc)).or_insert_with(|| {
+                let kind = *known.entry(ir.dict(alloc)).or_insert_with(|| {
                     let view = OpView::new(ir, alloc);
-                    view.word("space") == Some("shared")
-                        && view.word("kind").is_none_or(|kind| kind == "internal")
+                    let is_internal = view.word("kind").is_none_or(|kind| kind == "internal");
+                    (view.word("space") == Some("shared")).then_some(is_internal)
                 });
-                if !is_shared {
+                let Some(is_internal) = kind else {
                     continue;
-                }
+                };
                 let Some(value) = ir.result(alloc) else {
                     continue;
                 };
@@ -140,7 +144,8 @@ fn shared(ir: &Ir, modules: &[Op]) -> Vec<Shared> {
                     value,
                     name,
                     is_touched: ir.first_use(value).is_some(),
-                    is_tied: is_tied(ir, alloc, value, &outside),
+                    is_tied: !is_internal || is_tied(ir, alloc, value, &outside),
+                    is_internal,
                 });
             }
         }

@@ -7,11 +7,14 @@
 //! * both write one tile, and nobody may write the bytes written between the two: L2 goes; or
 //! * each is the only writer of its whole tile, neither tile is placed or known outside, and whoever
 //!   reads the tile of L2 reads what L2 wrote: those who do read the tile of L1, and L2 and its tile
-//!   go. The tile of L1 holds its value until L1 is executed again, and L2 would be then too.
+//!   go. The tile of L1 holds its value until L1 is executed again, and L2 would be then too. Where
+//!   anything waits or signals, both are of one queue: who waited for L2 has then waited for L1.
 
 use bir_dialect::analysis::deps::erase;
 use bir_dialect::analysis::index::{Frames, FunctionIndex, Touch, Touches};
+use bir_dialect::analysis::sync::{Stream, waits_or_signals};
 use bir_dialect::bir::ops::OpCode;
+use bir_dialect::bir::program::{COL_DEPS, COL_ID, Dep, DepKind, target_of};
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Annot, Block, Dict, Ir, Op, Type, Value};
 use hashbrown::HashMap;
@@ -98,6 +101,7 @@ pub(crate) fn remove(
                     None => cx.count(&LOADS, 1),
                     Some((held, _)) => {
                         cx.count(&RETARGETED, 1);
+                        depend(ir, &one);
                         ir.replace_uses(one.to, held);
                     }
                 }
@@ -136,9 +140,33 @@ struct Found {
     opens_others: bool,
 }
 
+/// Lets a load that will go depend on the one that filled the tile held: so will those who depend
+/// on it, by [`erase`].
+fn depend(ir: &mut Ir, one: &Redundant) {
+    let Some(id) = ir.int_cell(COL_ID, one.first) else {
+        return;
+    };
+    if is_dependent(ir, one.load) {
+        let (kind, set) = (DepKind::Output, false);
+        let mut all = ir
+            .words_cell(COL_DEPS, one.load)
+            .unwrap_or_default()
+            .to_vec();
+        all.push(Dep { kind, id, set }.word());
+        ir.set_words_cell(COL_DEPS, one.load, Some(&all));
+    }
+}
+
+/// Whether an instruction is one that others may depend on, or depends on others.
+fn is_dependent(ir: &Ir, op: Op) -> bool {
+    ir.int_cell(COL_ID, op).is_some() || ir.words_cell(COL_DEPS, op).is_some()
+}
+
 /// A load that may go.
 struct Redundant {
     load: Op,
+    /// The load that fills the tile that holds the same.
+    first: Op,
     /// The tile it fills, and its location in the walk.
     to: Value,
     location: u32,
@@ -291,6 +319,9 @@ struct Held {
 
 struct Search<'a> {
     ir: &'a Ir,
+    func: Op,
+    /// Whether anything waits or signals, once somebody asked.
+    has_semaphores: Option<bool>,
     index: FunctionIndex,
     /// The index's locations in the walk.
     kept: Vec<u32>,
@@ -368,6 +399,8 @@ impl<'a> Search<'a> {
             .collect();
         Search {
             ir,
+            func: touches.func(),
+            has_semaphores: None,
             index,
             kept,
             outside: outside.clone(),
@@ -388,17 +421,21 @@ impl<'a> Search<'a> {
                         before.last = load;
                         found.push(Redundant {
                             load: load.op,
+                            first: before.first.op,
                             to: load.tile,
                             location: self.kept[load.to as usize],
                             held: None,
                         });
                         continue;
                     }
-                } else if let Some(alloc) = self.only_reads(&before.first, &load) {
+                } else if self.is_awaited(before.first.op, load.op)
+                    && let Some(alloc) = self.only_reads(&before.first, &load)
+                {
                     before.last.read = load.read;
                     before.last.op = load.op;
                     found.push(Redundant {
                         load: load.op,
+                        first: before.first.op,
                         to: load.tile,
                         location: self.kept[load.to as usize],
                         held: Some((before.first.tile, alloc)),
@@ -422,6 +459,21 @@ impl<'a> Search<'a> {
         !load.foreign
             && indices(before).indices().eq(indices(load).indices())
             && !before.read.zip(load.read).is_some_and(is_clobbered)
+    }
+
+    /// Whether those who come after a load come after one before it, too: both are of one queue, or
+    /// dependences say all.
+    fn is_awaited(&mut self, first: Op, load: Op) -> bool {
+        let ir = self.ir;
+        if is_dependent(ir, load) && ir.int_cell(COL_ID, first).is_none() {
+            return false;
+        }
+        let func = self.func;
+        let stream = |op: Op| Stream::of(ir, op, target_of(ir, func));
+        stream(first) == stream(load)
+            || !*self
+                .has_semaphores
+                .get_or_insert_with(|| ir.walk_op(func).any(|op| waits_or_signals(ir, op)))
     }
 
     /// The `alloc` of a load's tile, where all who read it may read the tile held instead.

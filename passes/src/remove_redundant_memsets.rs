@@ -8,10 +8,10 @@
 //!   to the same number in the same dtype, and none of the bytes may be undefined or come from outside. All repeated
 //!   ones may go at once: what reaches them then are memsets of that number still.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bir_dialect::analysis::deps::erase;
-use bir_dialect::analysis::index::{Frames, FunctionIndex, Uses};
+use bir_dialect::analysis::index::{Event, Frames, FunctionIndex, Seen, Touch};
 use bir_dialect::bir::access::Access;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
@@ -19,6 +19,7 @@ use bir_dialect::bir::types::MemType;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Attr, Ir, Op, Operand, Value};
 
+use crate::lives;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic};
 use crate::pass_options;
 use bir_dialect::analysis::outside::Outside;
@@ -109,23 +110,51 @@ fn overwritten(ir: &Ir, func: Op, outside: &Outside) -> Vec<Op> {
     }
     let index = FunctionIndex::build(ir, func, Frames::Addresses);
     let private = private(ir, &index, outside);
+    let is_candidate = |touch: &Touch| {
+        touch.code == Some(OpCode::Memset)
+            && touch.effect.is_write()
+            && private[touch.location as usize]
+    };
+    let touches = index.touches();
+    let mut seen = Seen::new(&index);
+    let mut is_seen = vec![false; touches.len()];
     let mut found = Vec::new();
     for storage in index.storages() {
-        let touch = |id: u32| &index.touches()[id as usize];
-        let mut uses: Option<Uses<'_>> = None;
-        for (at, event) in (0u32..).zip(storage.events()) {
-            let touch = touch(event.id);
-            if !is_memset(ir, touch.op) || !private[touch.location as usize] {
-                continue;
-            }
-            let uses = uses.get_or_insert_with(|| storage.uses());
-            if uses.of(at).is_empty() {
-                found.push((event.id, touch.op));
+        let of = |id: u32| &touches[id as usize];
+        if !storage
+            .events()
+            .iter()
+            .any(|event| is_candidate(of(event.id)))
+        {
+            continue;
+        }
+        for event in storage
+            .events()
+            .iter()
+            .filter(|event| event.effect.is_read())
+        {
+            seen.read(event.id, &mut found);
+            for write in found.drain(..) {
+                is_seen[write as usize] = true;
             }
         }
+        for event in storage.events() {
+            is_seen[event.id as usize] |= !is_candidate(of(event.id));
+        }
     }
-    found.sort_unstable();
-    found.into_iter().map(|found| found.1).collect()
+    let all = touches.iter().zip(is_seen);
+    let mut dead: Vec<Op> = all
+        .filter(|(touch, is_seen)| !is_seen && is_candidate(touch))
+        .map(|(touch, _)| touch.op)
+        .collect();
+    if !dead.is_empty() {
+        let known: HashSet<Op> = dead.iter().copied().collect();
+        let needed: HashSet<Op> = lives::needed(ir, &index, |op| known.contains(&op))
+            .into_iter()
+            .collect();
+        dead.retain(|op| !needed.contains(op));
+    }
+    dead
 }
 
 /// A location, a number, and the dtype it is stored in. Of two locations on one slot, what was
@@ -159,31 +188,25 @@ fn repeated(ir: &Ir, func: Op, outside: &Outside) -> Vec<Op> {
     let mut found = Vec::new();
     for storage in index.storages() {
         let events = storage.events();
-        let mut fills: HashMap<u32, Fill> = HashMap::new();
-        for (at, event) in (0u32..).zip(events) {
-            let touch = &index.touches()[event.id as usize];
-            if is_memset(ir, touch.op)
-                && let Some(fill) = fill(ir, touch.op, touch.operand)
-            {
-                fills.insert(at, fill);
-            }
-        }
-        if fills.len() < 2 {
+        let touch = |event: &Event| &index.touches()[event.id as usize];
+        let mut fills: HashMap<Fill, u32> = HashMap::new();
+        let class = |event: &Event| {
+            let touch = touch(event);
+            let is_memset = touch.code == Some(OpCode::Memset) && touch.effect.is_write();
+            let fill = is_memset.then(|| fill(ir, touch.op, touch.operand))??;
+            let next = fills.len() as u32;
+            Some(*fills.entry(fill).or_insert(next))
+        };
+        let class: Vec<Option<u32>> = events.iter().map(class).collect();
+        if class.iter().flatten().count() < 2 {
             continue;
         }
-        for (at, event) in (0u32..).zip(events) {
-            let touch = &index.touches()[event.id as usize];
-            let Some(own) = fills.get(&at) else { continue };
-            if !private[touch.location as usize] {
-                continue;
-            }
-            let extent = storage.extent(event);
-            let last = storage.last_writers_before(at, extent.all);
-            let same = |writer: &u32| fills.get(writer) == Some(own);
-            if !last.origin.undefined
-                && !last.origin.outside
-                && !last.events.is_empty()
-                && last.events.iter().all(same)
+        let mut classes = storage.classes(class.clone());
+        for (at, (event, own)) in (0u32..).zip(events.iter().zip(class)) {
+            let touch = touch(event);
+            if own.is_some()
+                && private[touch.location as usize]
+                && classes.before(at, storage.extent(event).all) == own
             {
                 found.push((event.id, touch.op));
             }

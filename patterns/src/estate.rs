@@ -14,7 +14,7 @@
 //! the function and its edges, however many went.
 
 use bir_dialect::analysis::deps::{erase, stand_in};
-use bir_dialect::analysis::sync::Stream;
+use bir_dialect::analysis::sync::{Stream, waits_or_signals};
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::{COL_DEPS, COL_ID, Dep, DepKind, names, target_of};
 use bir_dialect::ir::{Attr, Ir, Op, Str};
@@ -35,19 +35,13 @@ pub(crate) struct Estate {
     heirs: HashMap<Op, Heirs, Fixed>,
 }
 
-/// Whether others wait for an instruction, or it for others, by semaphores.
-pub(crate) fn is_synchronised(ir: &Ir, op: Op) -> bool {
-    let has = |name| ir.ctx.dict_get(ir.dict(op), name).is_some();
-    has(names::WAIT) || has(names::SIGNAL)
-}
-
 impl Estate {
     /// Takes note of an instruction that is about to go, and of who comes for it. What is left in its
     /// place, if it owes something.
     pub(crate) fn leave(&mut self, ir: &mut Ir, op: Op, heirs: &[Op]) -> Option<Op> {
         let owes = ir.int_cell(COL_ID, op).is_some()
             || ir.words_cell(COL_DEPS, op).is_some()
-            || is_synchronised(ir, op);
+            || waits_or_signals(ir, op);
         if owes || !self.left.is_empty() {
             self.heirs.insert(op, SmallVec::from_slice(heirs));
         }

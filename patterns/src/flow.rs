@@ -2,10 +2,10 @@
 
 use bir_dialect::analysis::deps::{Memory, meets_others};
 use bir_dialect::analysis::outside::{Outside, function_allocs};
+use bir_dialect::analysis::sync::waits_or_signals;
 use bir_dialect::bir::program::names;
 use bir_dialect::ir::{Ir, Op, Value};
 
-use crate::estate::is_synchronised;
 use crate::states::States;
 
 /// Who writes and reads what in a function.
@@ -86,7 +86,7 @@ impl Flow {
         let func = self.func;
         *self
             .has_semaphores
-            .get_or_insert_with(|| ir.walk_op(func).any(|op| is_synchronised(ir, op)))
+            .get_or_insert_with(|| ir.walk_op(func).any(|op| waits_or_signals(ir, op)))
     }
 
     /// Whether any location is placed, or shares the bytes of another by name.

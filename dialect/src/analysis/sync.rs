@@ -94,6 +94,13 @@ impl Stream {
     }
 }
 
+/// Whether an instruction waits for a semaphore or signals one.
+pub fn waits_or_signals(ir: &Ir, op: Op) -> bool {
+    let dict = ir.dict(op);
+    let has = |name| ir.ctx.dict_get(dict, name).is_some();
+    dict != Dict::EMPTY && (has(names::WAIT) || has(names::SIGNAL))
+}
+
 /// Engines that meet at a barrier.
 const MEETING: [Engine; 5] = [
     Engine::Pe,

@@ -1,7 +1,8 @@
 //! The transitive reduction against its definition, and what it costs.
 
 use crate::support::{Rng, expanded, function, fuzz, pairs_of, random_program, read};
-use bir_dialect::analysis::deps::{Graph, Kinds, attached, reduce, reduce_within};
+use bir_dialect::analysis::deps::{Graph, Kinds, attached, reduce, reduce_in, reduce_within};
+use bir_dialect::bir::program::COL_ID;
 use bir_dialect::bir::program::DepKind::{Anti, Flow, Output};
 use bir_dialect::ir::Ir;
 
@@ -248,4 +249,123 @@ fn the_work_grows_like_the_graph() {
             "{shape:?}: {many:?}"
         );
     }
+}
+
+/// Instructions in loops and branches, each with dependences on some before it.
+struct Parts<'a> {
+    rng: &'a mut Rng,
+    text: String,
+    sets: String,
+    set_count: u64,
+    /// Per instruction, what decides over it.
+    guards: Vec<Vec<u32>>,
+    guard_count: u32,
+    loop_count: u32,
+}
+
+impl Parts<'_> {
+    fn instruction(&mut self, around: &[u32]) {
+        let id = self.guards.len() as u64;
+        let mut deps = Vec::new();
+        for _ in 0..self.rng.below(4) {
+            if id > 0 {
+                let kind = ["flow", "anti", "ordered"][self.rng.below(3) as usize];
+                deps.push(format!("{kind} {}", self.rng.below(id)));
+            }
+        }
+        if id > 3 && self.rng.below(4) == 0 {
+            let members: Vec<u64> = (0..id).filter(|_| self.rng.below(2) == 0).collect();
+            if !members.is_empty() {
+                self.set_count += 1;
+                self.sets += &format!("depset #{} = {members:?}\n", self.set_count);
+                deps.push(format!("ordered #{}", self.set_count));
+            }
+        }
+        self.text += &format!("nop {{id = {id}, deps = [{}]}}\n", deps.join(", "));
+        self.guards.push(around.to_vec());
+    }
+
+    fn items(&mut self, around: &[u32], depth: u32) {
+        for _ in 0..1 + self.rng.below(4) {
+            if depth > 2 || self.guards.len() > 35 || self.rng.below(3) > 0 {
+                self.instruction(around);
+                continue;
+            }
+            let mut inside = around.to_vec();
+            let bound = match self.rng.below(2) {
+                0 => "2",
+                _ => {
+                    inside.push(self.guard_count);
+                    self.guard_count += 1;
+                    "%r"
+                }
+            };
+            self.loop_count += 1;
+            self.text += &format!("loop %i{} = 0 to {bound} {{\n", self.loop_count);
+            self.items(&inside, depth + 1);
+            self.text += "}\n";
+        }
+    }
+}
+
+#[test]
+fn paths_lead_only_through_what_is_executed() {
+    let mut rng = Rng(0x5eed_0007);
+    let (mut dropped, mut broken) = (0, 0);
+    for round in 0..fuzz(400) {
+        let mut parts = Parts {
+            rng: &mut rng,
+            text: String::new(),
+            sets: String::new(),
+            set_count: 0,
+            guards: Vec::new(),
+            guard_count: 0,
+            loop_count: 0,
+        };
+        parts.items(&[], 0);
+        let entry = std::mem::take(&mut parts.text);
+        let branch = parts.guard_count;
+        parts.guard_count += 2;
+        parts.items(&[branch], 2);
+        let taken = std::mem::take(&mut parts.text);
+        parts.items(&[branch + 1], 1);
+        let text = format!(
+            "bir.module @m {{\nbir.func @f {{\n%r = register_move <- 1\n{entry}{}cond_br %r, ^a, ^b\n\
+             ^a:\n{taken}br ^b\n^b:\n{}}}\n}}\n",
+            parts.sets, parts.text
+        );
+        let (ir, func) = read(&text);
+        let graph = attached(&ir, func);
+        let all = pairs_of(&expanded(&ir, &graph));
+        let reduced = reduce_in(&ir, func, &graph).unwrap();
+        dropped += reduced.dropped;
+        let left = pairs_of(&expanded(&ir, &reduced.graph));
+        let blind = pairs_of(&expanded(&ir, &reduce(&graph).unwrap().graph));
+        // The register comes first, the terminators last or between.
+        let guards = guards_of(&ir, &graph, &parts.guards);
+        let count = guards.len() as u32;
+        for taken in 0..1u64 << parts.guard_count.min(10) {
+            let runs = |at: u32| {
+                guards[at as usize]
+                    .iter()
+                    .all(|guard| taken >> guard & 1 != 0)
+            };
+            let executed = |pairs: &[(u32, u32)]| {
+                let both = pairs.iter().copied().filter(|&(a, b)| runs(a) && runs(b));
+                closure(count, &both.collect::<Vec<_>>())
+            };
+            let want = executed(&all);
+            assert_eq!(executed(&left), want, "round {round}, {taken:b}\n{text}");
+            broken += u32::from(executed(&blind) != want);
+        }
+    }
+    assert!(dropped > 0 && broken > 0, "{dropped} {broken}");
+}
+
+/// What decides over each instruction of a graph, counted as [`expanded`] counts them.
+fn guards_of(ir: &Ir, graph: &Graph, of_id: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let plain = graph.ops().iter().filter(|&&op| ir.regions(op).is_empty());
+    let id = |&op: &_| ir.int_cell(COL_ID, op);
+    let guards = plain.map(|op| id(op).map_or_else(Vec::new, |id| of_id[id as usize].clone()));
+    guards.collect()
 }

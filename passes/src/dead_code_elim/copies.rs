@@ -12,9 +12,11 @@
 //! whatever iteration: then no reader can find something else there, and no writer has to wait for
 //! a reader it did not know.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::iter::successors;
 
 use bir_dialect::analysis::deps::{Memory, erase};
+use bir_dialect::analysis::sync::waits_or_signals;
 use bir_dialect::bir::access::{Access, Target};
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::names;
@@ -106,12 +108,6 @@ fn place(ir: &Ir, value: Value) -> Option<bir_dialect::ir::Attr> {
 
 fn dtype(ir: &Ir, operand: Operand) -> Option<bir_dialect::bir::num::DType> {
     Some(access(ir, operand)?.0.dtype)
-}
-
-/// Whether an instruction waits or signals: who reads elsewhere must not lose what it waited for.
-fn syncs(ir: &Ir, op: Op) -> bool {
-    let has = |name| ir.ctx.dict_get(ir.dict(op), name).is_some();
-    has(names::WAIT) || has(names::SIGNAL)
 }
 
 /// The copies of a function.
@@ -228,10 +224,13 @@ fn back(ir: &Ir, func: Op, roots: &Roots, all: &[Copy]) -> Vec<Op> {
     found.map(|copy| copy.op).collect()
 }
 
-/// Per location, the last to write it, if all who do stand in one block.
+/// Who writes locations.
 #[derive(Default)]
 struct Writers {
-    known: std::collections::HashMap<Value, Option<Op>>,
+    /// Per location, the last to write it, if all who do stand in one block.
+    known: HashMap<Value, Option<Op>>,
+    /// Per location and block, where in the block it is written, ascending.
+    places: HashMap<(Value, Block), Vec<u32>>,
 }
 
 impl Writers {
@@ -254,6 +253,31 @@ impl Writers {
             }
             last
         })
+    }
+
+    /// Whether somebody may write a location between two instructions of one block.
+    fn writes_between(&mut self, ir: &Ir, value: Value, from: Op, to: Op) -> bool {
+        let Some(block) = ir.block(from) else {
+            return true;
+        };
+        let places = self.places.entry((value, block)).or_insert_with(|| {
+            let writes = |&operand: &Operand| {
+                let data = ir.operand(operand);
+                uses(ir, data.owner, OpCode::of(ir, data.owner), data).writes
+            };
+            // What stands in a loop is where the loop is.
+            let place = |operand: Operand| {
+                let mut around = successors(Some(ir.operand(operand).owner), |&op| ir.parent(op));
+                let at = around.find(|&op| ir.block(op) == Some(block))?;
+                Some(ir.order_in_block(at))
+            };
+            let mut places: Vec<u32> = ir.uses(value).filter(writes).filter_map(place).collect();
+            places.sort_unstable();
+            places
+        });
+        let (from, to) = (ir.order_in_block(from), ir.order_in_block(to));
+        let next = places.partition_point(|&place| place <= from);
+        places.get(next).is_some_and(|&place| place < to)
     }
 }
 
@@ -282,10 +306,11 @@ fn is_forwardable(
                     && ir.attr(alloc, "const_sub_tensor").is_none()
             })
     };
-    // Where a location is placed decides which accesses engines can make.
+    // Where a location is placed decides which accesses engines can make. What reads a placed one
+    // later may find there what others placed in the same bytes.
     let is_movable = |value: Value| {
         let space = MemType::get(&ir.ctx, ir.value_type(value)).map(|mem| mem.space);
-        space == Some(Space::Dram) || place(ir, value).is_none()
+        place(ir, value).is_none() || value == into && space == Some(Space::Dram)
     };
     let Some(block) = only_block(ir, func) else {
         return false;
@@ -297,7 +322,8 @@ fn is_forwardable(
         && is_free(from)
         && is_movable(into)
         && is_movable(from)
-        && !syncs(ir, copy.op)
+        // Who reads elsewhere must not lose what it waited for.
+        && !waits_or_signals(ir, copy.op)
         && writers.last(ir, block, into) == Some(copy.op)
         && sole_writer(ir, into) == Some(copy.op)
         && writers
@@ -348,7 +374,9 @@ pub(super) fn spills(
             true => {
                 same(ir, roots, save.src, load.dst)
                     && !roots.escapes(value)
-                    && !is_written_between(ir, value, save.op, load.op)
+                    // Others may have been in the bytes of a placed one meanwhile.
+                    && place(ir, value).is_none()
+                    && !writers.writes_between(ir, value, save.op, load.op)
             }
             false => {
                 let through = Copy {
@@ -399,31 +427,9 @@ fn only_reload(ir: &Ir, roots: &Roots, save: &Copy) -> Option<Copy> {
         && load.read(ir) == slot
         && same_kind
         && same(ir, roots, save.dst, load.src)
-        && !syncs(ir, save.op)
-        && !syncs(ir, load.op)
+        && !waits_or_signals(ir, save.op)
+        && !waits_or_signals(ir, load.op)
         && ir.block(save.op) == ir.block(load.op)
         && ir.comes_before(save.op, load.op))
     .then_some(load)
-}
-
-/// Whether somebody may write a location between two instructions of one block, the second of
-/// which writes it.
-fn is_written_between(ir: &Ir, value: Value, from: Op, to: Op) -> bool {
-    let block = ir.block(from);
-    ir.uses(value).any(|operand| {
-        let data = ir.operand(operand);
-        let owner = data.owner;
-        if owner == to || !uses(ir, owner, OpCode::of(ir, owner), data).writes {
-            return false;
-        }
-        // What stands in a loop is where the loop is.
-        let mut at = owner;
-        while ir.block(at) != block {
-            match ir.parent(at) {
-                Some(parent) => at = parent,
-                None => return false,
-            }
-        }
-        ir.comes_before(from, at) && ir.comes_before(at, to)
-    })
 }

@@ -38,7 +38,7 @@ use crate::pass_options;
 use bir_dialect::analysis::outside::function_allocs;
 
 use locations::{Locations, Touched};
-use roots::Roots;
+use roots::{Remote, Roots};
 use tensor_map::TensorMaps;
 
 pass_options! {
@@ -51,7 +51,7 @@ pass_options! {
     /// what is read in its own. Loops stay. Locations that lose their last access go, and with them their entries in the
     /// tensor map. Edges, waits and signals of what is removed pass to its neighbours.
     pub struct DeadCodeElimO0 {
-        /// Times to go over a function again where clean-ups removed something
+        /// Times at most to go over a function, again where clean-ups removed something
         max_sweeps: Limit = Limit::Unlimited,
         /// Remove saves and reloads of one value nobody else touches
         liw_spill: bool = false,
@@ -69,7 +69,7 @@ pass_options! {
     /// `dma_copy` back to where its source came from, and `dma_copy` between internal locations
     /// whose readers can read the source; and every location nobody touches.
     pub struct DeadCodeElimO1 {
-        /// Times to go over a function again where clean-ups removed something
+        /// Times at most to go over a function, again where clean-ups removed something
         max_sweeps: Limit = Limit::Unlimited,
         /// Remove saves and reloads of one value nobody else touches
         liw_spill: bool = false,
@@ -176,9 +176,11 @@ impl How<'_> {
         let before = cx.limits().expensive_checks.then(|| ir.clone());
         let mut changed = false;
         let mut gone = Locations::default();
+        // What goes takes no name away that others give.
+        let remote = Remote::new(ir);
         for &module in modules {
             for func in functions(ir, module) {
-                changed |= self.function(ir, func, cx, &mut gone);
+                changed |= self.function(ir, func, &remote, cx, &mut gone);
             }
         }
         let entries = maps.prune(ir, modules, &gone, cx);
@@ -195,6 +197,7 @@ impl How<'_> {
         &self,
         ir: &mut Ir,
         func: Op,
+        remote: &Remote,
         cx: &mut PassContext<'_>,
         gone: &mut Locations,
     ) -> bool {
@@ -208,7 +211,7 @@ impl How<'_> {
             false => Touched::noted(ir),
         };
         let roots = loop {
-            let roots = Roots::new(ir, func);
+            let roots = Roots::new(ir, func, remote);
             if sweeps == 0 {
                 cx.matched(roots.instructions.len() as u64);
             }

@@ -1,6 +1,6 @@
 //! What is observable: of instructions, and of locations.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bir_dialect::bir::attrs::Accumulate;
 use bir_dialect::bir::ops::{Kind, OpCode, OpDef, Trait, writes_hidden_state};
@@ -108,19 +108,28 @@ pub(super) struct Roots {
     escapes: Vec<Escape>,
     /// Locations that share their bytes with others, sorted: the value, and the first of its group.
     partners: Vec<(Value, Value)>,
+    /// The other way round: groups and their members, sorted.
+    groups: Vec<(Value, Value)>,
     /// The instructions when it looked, in text order.
     pub(super) instructions: Vec<(Op, Option<OpCode>)>,
 }
 
 impl Roots {
     /// Looks at a function.
-    pub(super) fn new(ir: &Ir, func: Op) -> Roots {
+    pub(super) fn new(ir: &Ir, func: Op, remote: &Remote) -> Roots {
+        let partners = partners(ir, func);
+        let mut groups: Vec<(Value, Value)> = partners
+            .iter()
+            .map(|&(value, group)| (group, value))
+            .collect();
+        groups.sort_unstable();
         let mut roots = Roots {
             escapes: vec![Escape::No; ir.value_rows()],
-            partners: partners(ir, func),
+            partners,
+            groups,
             instructions: Vec::new(),
         };
-        let remote = remote_names(ir, func);
+        let own = ir.parent(func);
         let mut last = None;
         for op in ir.walk_op(func).skip(1) {
             let code = OpCode::of(ir, op);
@@ -145,10 +154,9 @@ impl Roots {
                 .take_if(|(known, _)| *known == dict)
                 .get_or_insert_with(|| (dict, escape(ir, op)));
             last = Some((dict, escapes));
-            let named = !remote.is_empty()
-                && ir
-                    .value_name(value)
-                    .is_some_and(|name| remote.contains(&name));
+            let named = ir
+                .value_name(value)
+                .is_some_and(|name| remote.is_named(name, own));
             let found = if named { Escape::Always } else { escapes };
             let known = &mut roots.escapes[value.index()];
             *known = found.max(*known);
@@ -186,10 +194,11 @@ impl Roots {
         match self.group(value) {
             None => !self.escapes(value),
             Some(group) => {
-                let partners = self.partners.iter().filter(|pair| pair.1 == group);
-                partners
-                    .clone()
-                    .all(|pair| unused(pair.0) && unknown(pair.0))
+                let from = self.groups.partition_point(|pair| pair.0 < group);
+                self.groups[from..]
+                    .iter()
+                    .take_while(|pair| pair.0 == group)
+                    .all(|pair| unused(pair.1) && unknown(pair.1))
             }
         }
     }
@@ -224,19 +233,38 @@ fn escape(ir: &Ir, alloc: Op) -> Escape {
     }
 }
 
-/// Names of locations that other cores write by `remote_target`.
-fn remote_names(ir: &Ir, func: Op) -> HashSet<Str> {
-    let mut found = HashSet::new();
-    let own = ir.parent(func);
-    let others = || ir.block_ops(ir.root_block()).filter(|&op| Some(op) != own);
-    for module in others() {
-        let funcs = super::functions(ir, module).into_iter();
-        for op in funcs.flat_map(|func| function_allocs(ir, func)) {
-            let target = ir.attr(op, "remote_target");
-            found.extend(target.and_then(|attr| referred(ir, ir.ctx.attr(attr))));
+/// Names of locations that cores write by `remote_target`, and whose modules say so.
+#[derive(Default)]
+pub(super) struct Remote {
+    /// Per name the module, `None` where there are several.
+    named_by: HashMap<Str, Option<Op>>,
+}
+
+impl Remote {
+    pub(super) fn new(ir: &Ir) -> Remote {
+        let mut remote = Remote::default();
+        let modules = ir.block_ops(ir.root_block());
+        for module in modules {
+            let funcs = super::functions(ir, module).into_iter();
+            for op in funcs.flat_map(|func| function_allocs(ir, func)) {
+                let target = ir.attr(op, "remote_target");
+                let Some(name) = target.and_then(|attr| referred(ir, ir.ctx.attr(attr))) else {
+                    continue;
+                };
+                let by = remote.named_by.entry(name).or_insert(Some(module));
+                if *by != Some(module) {
+                    *by = None;
+                }
+            }
         }
+        remote
     }
-    found
+
+    /// Whether another module than `own` names a location.
+    fn is_named(&self, name: Str, own: Option<Op>) -> bool {
+        let by = self.named_by.get(&name);
+        by.is_some_and(|by| by.is_none() || *by != own)
+    }
 }
 
 /// Locations that share their bytes by `must_alias`, with the first of each group.

@@ -6,11 +6,14 @@
 //! writes cover it, one or several together, before anybody reads; masked, indirect and moving
 //! writes cover nothing.
 
+use std::collections::HashSet;
+
 use bir_dialect::analysis::index::{Frames, FunctionIndex, Seen};
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::ir::{Def, Ir, Op, Operand};
+use bir_dialect::ir::{Def, Ir, Op, Operand, Value};
 
 use super::roots::{Roots, keeps, uses};
+use crate::lives;
 use bir_dialect::analysis::outside::function_allocs;
 
 /// Instructions that only make dead stores, in text order.
@@ -29,6 +32,7 @@ pub(super) fn dead(ir: &Ir, func: Op, roots: &Roots) -> Vec<Op> {
     let mut search = Search {
         ir,
         live: vec![false; ir.op_rows()],
+        needed: HashSet::new(),
         todo: Vec::new(),
     };
     for touch in touches {
@@ -56,6 +60,12 @@ pub(super) fn dead(ir: &Ir, func: Op, roots: &Roots) -> Vec<Op> {
             search.keep(touches[touch as usize].op);
         }
         found.clear();
+        if search.todo.is_empty() {
+            let dead = |op: Op| !search.live[op.index()];
+            for op in lives::needed(ir, &index, dead) {
+                search.keep(op);
+            }
+        }
         let Some(op) = search.todo.pop() else { break };
         search.registers(op);
         let from = first[op.index()];
@@ -97,6 +107,8 @@ fn may_have_some(ir: &Ir, func: Op, roots: &Roots) -> bool {
 struct Search<'a> {
     ir: &'a Ir,
     live: Vec<bool>,
+    /// Registers whose writers are kept.
+    needed: HashSet<Value>,
     todo: Vec<Op>,
 }
 
@@ -119,7 +131,7 @@ impl Search<'_> {
                 continue;
             }
             self.keep(def);
-            if !uses(ir, op, code, operand).reads {
+            if !uses(ir, op, code, operand).reads || !self.needed.insert(operand.value) {
                 continue;
             }
             for other in ir.uses(operand.value) {

@@ -45,6 +45,6 @@ pub use erase::{Erased, erase};
 pub use graph::{Edge, Graph, Kinds, Source};
 pub use memory::{LastWriter, Memory};
 pub use ordered::meets_others;
-pub use reduce::{Reduced, reduce, reduce_within};
+pub use reduce::{Reduced, reduce, reduce_in, reduce_within};
 pub use semaphores::stand_in;
 pub use text::{attach, attached, detach};

@@ -12,6 +12,7 @@
 //! * nothing passes what engines meet at or what runs several times: loops, barriers, the ends of
 //!   a block, and `semaphore_range_clear`, which forgets what was signalled with it.
 
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use crate::analysis::sync::{Stream, sems};
@@ -22,6 +23,7 @@ use crate::bir::space::{Engine, Target};
 use crate::ir::{Attr, Block, Cursor, Ir, NewOp, Op, Str};
 
 type Sems = SmallVec<[Sem; 2]>;
+type Fixed = foldhash::fast::FixedState;
 
 /// Puts an `event_semaphore` before an instruction, on its stream and with further `entries`, which takes over
 /// the instruction's number and dependences.
@@ -77,6 +79,8 @@ struct Work {
     /// Whether no counter ever falls; looked up when it matters.
     only_rises: Option<bool>,
     states: Vec<State>,
+    /// Where the state of a stream is.
+    state_of: HashMap<Stream, usize, Fixed>,
     left: u64,
 }
 
@@ -101,10 +105,12 @@ pub(super) fn hand_over(ir: &mut Ir, func: Op, roots: &[Op], marked: &mut Vec<bo
         target: target_of(ir, func),
         only_rises: None,
         states: Vec::new(),
+        state_of: HashMap::default(),
         left: 0,
     };
     for block in blocks {
         work.states.clear();
+        work.state_of.clear();
         let mut next = ir.first_op(block);
         while let Some(op) = next {
             next = ir.next(op);
@@ -122,16 +128,15 @@ pub(super) fn hand_over(ir: &mut Ir, func: Op, roots: &[Op], marked: &mut Vec<bo
 
 impl Work {
     fn state(&mut self, stream: Stream) -> &mut State {
-        let at = self.states.iter().position(|state| state.stream == stream);
-        let at = at.unwrap_or_else(|| {
+        let at = *self.state_of.entry(stream).or_insert(self.states.len());
+        if at == self.states.len() {
             self.states.push(State {
                 stream,
                 last: None,
                 pending: Sems::new(),
                 from: None,
             });
-            self.states.len() - 1
-        });
+        }
         &mut self.states[at]
     }
 
@@ -199,6 +204,7 @@ impl Work {
             self.flush(ir, self.states[at].stream);
         }
         self.states.clear();
+        self.state_of.clear();
     }
 
     /// Leaves what is pending where it was waited for.

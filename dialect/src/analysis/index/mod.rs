@@ -6,6 +6,7 @@
 //! locations are in use. [`Touches`] is who touches what, for those who need an index of few locations or none. Results depend on program order only, never on hashing.
 
 pub(in crate::analysis) mod atoms;
+mod classes;
 pub(in crate::analysis) mod collect;
 pub(in crate::analysis) mod event;
 pub(in crate::analysis) mod flow;
@@ -24,6 +25,7 @@ pub(in crate::analysis) mod walk;
 mod webs;
 
 pub use atoms::{Gap, RANGE_LIMIT};
+pub use classes::Classes;
 pub use event::{Effect, Event, Extent, Initial, Reads, Storage, Writes};
 pub use flow::{Flow, LoopId, LoopKind, LoopSpan, MAX_DEPTH, Segment};
 pub use function::{FunctionIndex, Undefined, Unwritten};

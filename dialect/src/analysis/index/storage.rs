@@ -12,6 +12,7 @@
 //! event reads before it writes.
 
 use super::atoms::{ANYWHERE, Atoms, Gap, Map, RANGE_LIMIT, WHOLE};
+use super::classes::Classes;
 use super::event::{Effect, Event, Extent, Initial, Move, Reads, Storage, Writes};
 use super::flow::{Flow, LoopId};
 use super::pass::{Log, Mode, Parts, Pass, in_one_chain, moved_writes};
@@ -422,7 +423,7 @@ impl<'a> StorageIndex<'a> {
         self.answers.end
     }
 
-    fn before(&self, event: u32) -> Node {
+    pub(super) fn before(&self, event: u32) -> Node {
         self.arena.before[(self.part.events.0 + event) as usize]
     }
 
@@ -438,7 +439,7 @@ impl<'a> StorageIndex<'a> {
         self.expand(&nodes)
     }
 
-    fn nodes_of(&self, version: Node, footprint: u32, nodes: &mut Vec<Node>) {
+    pub(super) fn nodes_of(&self, version: Node, footprint: u32, nodes: &mut Vec<Node>) {
         for &(lo, hi) in self.atoms().ranges(footprint) {
             self.tree()
                 .read_in(self.part.map.count(), version, lo, hi, nodes);
@@ -549,5 +550,10 @@ impl<'a> StorageIndex<'a> {
     /// The way back: which reads a definition reaches. Costs O(nodes) once.
     pub fn uses(&self) -> Uses<'a> {
         Uses::new(*self)
+    }
+
+    /// Events by a class of each, to ask whether all who wrote bytes last are of one.
+    pub fn classes(&self, class: Vec<Option<u32>>) -> Classes<'a> {
+        Classes::new(*self, class)
     }
 }

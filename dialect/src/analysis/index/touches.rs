@@ -58,6 +58,11 @@ impl Touches {
         }
     }
 
+    /// The function walked.
+    pub fn func(&self) -> Op {
+        self.func
+    }
+
     /// The locations and their `alloc`s, in order; [`Touch::location`] counts them.
     pub fn locations(&self) -> &[(Op, Value)] {
         &self.walked.allocs

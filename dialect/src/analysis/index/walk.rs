@@ -293,6 +293,9 @@ impl Walker<'_> {
         self.touch(op, code.map(|code| (code, code.def())));
         self.walked.orders += 1;
         self.walked.ops.push(op);
+        if code == Some(OpCode::Halt) {
+            self.halt();
+        }
         let Some(&region) = ir.regions(op).first() else {
             return;
         };
@@ -315,6 +318,19 @@ impl Walker<'_> {
             self.walked.index_of.insert(index, LoopIndex { id, range });
         }
         self.enter_region(region, Some(id), unconditional);
+    }
+
+    /// The function may end here, and who looks at its end then finds what was written so far. What
+    /// stands behind is only executed where it does not, so on this path.
+    fn halt(&mut self) {
+        let (innermost, unconditional, since) = match self.stack.last() {
+            Some(frame) => (frame.innermost, frame.unconditional, frame.since),
+            None => return,
+        };
+        let flow = &mut self.walked.flow;
+        flow.exit(self.segment);
+        self.segment = flow.segment(&[self.segment], innermost, unconditional, true);
+        flow.sure_from(self.segment, since);
     }
 
     fn touch(&mut self, op: Op, known: Known) {
@@ -507,7 +523,8 @@ fn is_dynamic(ir: &Ir, op: Op, code: OpCode, def: &OpDef, role: usize) -> bool {
         (OpCode::TensorCopyDynamicDst | OpCode::TensorScatter | OpCode::DmaScatterAdd, "src") => {
             false
         }
-        (OpCode::DmaGatherAdd, "dst") => false,
+        (OpCode::DmaGatherAdd, "dst") | (OpCode::TensorScalarPtr, "src" | "dst") => false,
+        (OpCode::TensorScalarPtr, _) => present("offset"),
         (_, "src") => true,
         _ => def.operands[role].kind == Kind::InOut,
     }

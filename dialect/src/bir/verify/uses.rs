@@ -89,7 +89,8 @@ impl Use {
             _ => &[],
         };
         let picked_by: &[&str] = match entry.name {
-            "src" | "dst" if is_dynamic => {
+            "operand0" | "operand1" if is_dynamic => &["offset"],
+            "src" | "dst" if is_dynamic && code != OpCode::TensorScalarPtr => {
                 &["index", "src_index", "dst_index", "offset", "src_offset"]
             }
             _ => &[],

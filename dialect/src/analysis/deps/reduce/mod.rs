@@ -10,7 +10,10 @@
 //! looked into where some of its members, not all, are dropped.
 
 mod chains;
+mod guards;
 mod reach;
+
+pub use guards::reduce_in;
 
 use smallvec::SmallVec;
 

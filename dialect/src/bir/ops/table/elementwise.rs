@@ -161,7 +161,7 @@ macro_rules! elementwise_section {
                     reverse1 = optional(Flag).doc("second step is op1(operand1, first)");
                 }
                 rules .words(&["op0", "op1"]).engines_by_target(&[Dve], &[Dve, Act], &[Dve, Act])
-                    .traits_of(&[Trait::Elementwise, Trait::HiddenState]).same_shape(&["dst", "src"])
+                    .traits_of(&[Trait::Elementwise, Trait::HiddenState, Trait::Dynamic]).same_shape(&["dst", "src"])
                     .per_partition(&["operand0", "operand1"]).check(checks::tensor_scalar)
             }
 
