@@ -8,8 +8,8 @@ use bir_dialect::ir::{Ir, Op, Visit};
 use super::{LOOPS, SEMAPHORES};
 use crate::pass::{PassContext, symbol_text};
 
-/// Removes empty loops, and those that are empty without them; whether there were any. A loop on a
-/// register may never end, and one that waits or signals does something, so these stay.
+/// Removes empty loops, and those that are empty without them; whether there were any. A `while` may
+/// never end, and a loop that waits or signals does something, so these stay.
 pub(super) fn empty(ir: &mut Ir, func: Op, cx: &mut PassContext<'_>) -> bool {
     let mut gone = vec![false; ir.op_rows()];
     let mut found: Vec<Op> = Vec::new();

@@ -13,7 +13,7 @@ use super::deps::Numbers;
 use super::dominance::Dominators;
 use super::driver::{NONE, Verifier};
 use super::words::{counted, symbol_text, value_text};
-use crate::ir::{Block, Def, Op, Region, Str, Value};
+use crate::ir::{Block, Def, Dict, Op, Region, Str, Value};
 use crate::text::diag::{Diagnostic, Part, Place};
 
 type Names = HashMap<Str, Op, foldhash::fast::FixedState>;
@@ -27,6 +27,8 @@ pub(super) struct Program {
     modules: Names,
     functions: Names,
     locations: Names,
+    /// Buffers that cores share, by function and name, as the first core declares them.
+    shared: HashMap<(usize, Str), (Op, Op)>,
     /// Functions of each module, with the number of blocks in each of their regions in text order.
     cores: Vec<(Op, Vec<Blocks>)>,
     /// Regions of the function being walked.
@@ -239,6 +241,42 @@ impl Verifier<'_> {
             ),
         }
         self.check_name(op, "location", |program| &mut program.locations);
+        self.check_shared(op);
+    }
+
+    /// Buffers of one name are one buffer on all cores of a program, so of one type.
+    fn check_shared(&mut self, op: Op) {
+        let ir = self.ir;
+        let dict = ir.dict(op);
+        if dict == Dict::EMPTY || OpView::new(ir, op).word("space") != Some("shared") {
+            return;
+        }
+        let Some(((module, functions), (value, name))) = self
+            .program
+            .cores
+            .last()
+            .zip(ir.result(op).zip(symbol_name(ir, op)))
+        else {
+            return;
+        };
+        let key = (functions.len(), name);
+        let (core, first) = *self.program.shared.entry(key).or_insert((*module, op));
+        let other = ir.result(first).map(|value| ir.value_type(value));
+        if core == *module || other == Some(ir.value_type(value)) {
+            return;
+        }
+        let message = format!(
+            "{} is shared, but another buffer on core {}",
+            value_text(ir, value),
+            symbol_text(ir, core)
+        );
+        self.diags.push(
+            Diagnostic::error(Place::Op(op, Part::Whole), message)
+                .related(Place::Op(first, Part::Whole), "the first one of its name")
+                .help(
+                    "shared buffers of one name are one buffer: give them one type, or two names",
+                ),
+        );
     }
 
     fn function_around(&self, op: Op) -> Option<Op> {

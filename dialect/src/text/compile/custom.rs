@@ -3,7 +3,7 @@
 use super::leaf::unescape;
 use super::{Compiler, Res, span_of};
 use crate::bir::num::DType;
-use crate::bir::ops::{AttrType, ImmType, Kind, OpCode, OpDef, OperandDef, is_bitvec};
+use crate::bir::ops::{AttrType, ImmType, Kind, OpCode, OpDef, OperandDef, Syntax, is_bitvec};
 use crate::bir::program::names;
 use crate::ir::Sign;
 use crate::text::diag::{Diagnostic, did_you_mean};
@@ -151,15 +151,23 @@ impl Compiler<'_> {
             return Ok(Recipe::Nothing);
         };
         let code = OpCode::from_name(name.as_str())
-            .filter(|code| code.def().syntax == crate::bir::ops::Syntax::Instruction);
+            .filter(|code| code.def().syntax == Syntax::Instruction);
         let Some(code) = code else {
+            let other = OpCode::from_name(name.as_str()).map(|code| code.def().syntax);
+            let message = match other {
+                Some(_) => format!("`{}` is not written as an instruction", name.as_str()),
+                None => format!("unknown instruction `{}`", name.as_str()),
+            };
             let known = OpCode::ALL.iter().map(|op| op.def().name);
+            let help = match other {
+                Some(Syntax::Implicit) => {
+                    Some("the end of a block says it; only the generic form writes it".to_owned())
+                }
+                Some(_) => Some(format!("see bir-opt --show-dialect={}", name.as_str())),
+                None => did_you_mean(name.as_str(), known),
+            };
             return Err(Box::new(
-                Diagnostic::error(
-                    self.place(&span_of(name)),
-                    format!("unknown instruction `{}`", name.as_str()),
-                )
-                .maybe_help(did_you_mean(name.as_str(), known)),
+                Diagnostic::error(self.place(&span_of(name)), message).maybe_help(help),
             ));
         };
         let def = code.def();
