@@ -45,6 +45,28 @@ impl Rect {
         len(self.partitions).saturating_mul(len(self.bytes))
     }
 
+    /// The bytes of a footprint, if they are exactly one rectangle.
+    pub(in crate::analysis) fn exactly(print: &Footprint) -> Option<Rect> {
+        let (partitions, bytes) = (print.partitions.as_run()?, print.bytes.as_run()?);
+        print.is_exact().then_some(Rect { partitions, bytes })
+    }
+
+    /// The same bytes in another frame.
+    pub(in crate::analysis) fn placed(self, (partition, byte): (i64, i64)) -> Rect {
+        let by = |(from, to): (i64, i64), by: i64| (from + by, to + by);
+        Rect {
+            partitions: by(self.partitions, partition),
+            bytes: by(self.bytes, byte),
+        }
+    }
+
+    /// Its bytes in each partition, if it is all partitions of a storage.
+    pub(in crate::analysis) fn band_of(self, whole: Rect) -> Option<(i64, i64)> {
+        let (from, to) = self.bytes;
+        let inside = whole.bytes.0 <= from && from < to && to <= whole.bytes.1;
+        (inside && self.partitions == whole.partitions).then_some(self.bytes)
+    }
+
     fn of(whole: &Footprint) -> Rect {
         let ends = |set: &StrideSet| (set.start().unwrap_or(0), set.end().unwrap_or(0));
         Rect {
@@ -144,79 +166,100 @@ impl Atoms {
         footprints: &[F],
     ) -> Map {
         let prints = || footprints.iter().map(|print| print.borrow());
-        let simple = prints().all(|print| is_band(print, whole));
-        let from_cut = self.cuts.len();
+        if prints().all(|print| is_band(print, whole)) {
+            let runs = prints().filter_map(|print| Some((print.bytes.as_run()?, print.is_exact())));
+            return self.add_bands(Rect::of(whole), runs);
+        }
         let from_range = self.ranges.len();
         self.raw.clear();
-        let line = if simple {
-            let rect = Rect::of(whole);
-            let radix = whole.partitions.size().max(1);
-            let at = |byte: i64| (byte - rect.bytes.0) * radix;
-            for print in prints() {
-                if let Some((lo, hi)) = print.bytes.as_run() {
-                    self.raw.push((at(lo), at(hi)));
-                }
-                self.hulls.push(!print.is_exact());
-                self.starts.push((from_range + self.raw.len()) as u32);
-            }
-            self.cuts.extend([0, at(rect.bytes.1)]);
-            None
-        } else {
-            let line = Line::choose(whole, footprints);
-            let end: i64 = line.radix.iter().product();
-            self.cuts.extend([0, end]);
-            // What overwrites all bytes in two parts leaves nothing of what was there before: no
-            // footprint has a byte that is not one of the storage's.
-            let padded = end.saturating_mul(line.unit) != whole.size();
-            let limit = (RANGE_LIMIT / footprints.len()).max(4096).max(1 << 16);
-            let own = match padded {
-                true => line.own_ranges(whole),
-                false => Vec::new(),
-            };
-            for print in prints() {
-                let from = self.raw.len();
-                let mut exact = print.is_exact();
-                if !padded && (print.covers(whole) || !exact && print.hull_covers(whole)) {
-                    self.raw.push((0, end));
-                } else {
-                    self.boxes.clear();
-                    let room = self.left.min(limit);
-                    let fits = line.boxes_of(print, whole, &mut self.boxes, room)
-                        && line.ranges_of(&self.boxes, &mut self.raw, room);
-                    if exact && !fits {
-                        self.capped += 1;
-                    }
-                    exact &= fits;
-                    if !exact {
-                        self.raw.truncate(from);
-                        let hull = line.hull(print, whole);
-                        match own.is_empty() {
-                            true => self.raw.push(hull),
-                            // Nobody writes what is not there: an upper bound leaves it out, too.
-                            false => clip(&own, hull, &mut self.raw),
-                        }
-                    }
-                    tidy(&mut self.raw, from);
-                    // One range each is always there.
-                    let more = (self.raw.len() - from).saturating_sub(1);
-                    self.left = self.left.saturating_sub(more);
-                }
-                self.starts.push((from_range + self.raw.len()) as u32);
-                self.hulls.push(!exact);
-            }
-            self.lines.push(line);
-            Some(self.lines.len() as u32 - 1)
+        let line = Line::choose(whole, footprints);
+        let end: i64 = line.radix.iter().product();
+        // What overwrites all bytes in two parts leaves nothing of what was there before: no
+        // footprint has a byte that is not one of the storage's.
+        let padded = end.saturating_mul(line.unit) != whole.size();
+        let limit = (RANGE_LIMIT / footprints.len()).max(4096).max(1 << 16);
+        let own = match padded {
+            true => line.own_ranges(whole),
+            false => Vec::new(),
         };
-        self.cuts
-            .extend(self.raw.iter().flat_map(|&(lo, hi)| [lo, hi]));
+        for print in prints() {
+            let from = self.raw.len();
+            let mut exact = print.is_exact();
+            if !padded && (print.covers(whole) || !exact && print.hull_covers(whole)) {
+                self.raw.push((0, end));
+            } else {
+                self.boxes.clear();
+                let room = self.left.min(limit);
+                let fits = line.boxes_of(print, whole, &mut self.boxes, room)
+                    && line.ranges_of(&self.boxes, &mut self.raw, room);
+                if exact && !fits {
+                    self.capped += 1;
+                }
+                exact &= fits;
+                if !exact {
+                    self.raw.truncate(from);
+                    let hull = line.hull(print, whole);
+                    match own.is_empty() {
+                        true => self.raw.push(hull),
+                        // Nobody writes what is not there: an upper bound leaves it out, too.
+                        false => clip(&own, hull, &mut self.raw),
+                    }
+                }
+                tidy(&mut self.raw, from);
+                // One range each is always there.
+                let more = (self.raw.len() - from).saturating_sub(1);
+                self.left = self.left.saturating_sub(more);
+            }
+            self.starts.push((from_range + self.raw.len()) as u32);
+            self.hulls.push(!exact);
+        }
+        self.lines.push(line);
+        let line = self.lines.len() as u32 - 1;
+        self.cut(Rect::of(whole), Some(line), end)
+    }
+
+    /// The same where each footprint is some bytes in all partitions: these, and whether exactly.
+    pub(in crate::analysis) fn add_bands(
+        &mut self,
+        whole: Rect,
+        runs: impl Iterator<Item = ((i64, i64), bool)>,
+    ) -> Map {
+        let from_range = self.ranges.len();
+        self.raw.clear();
+        let radix = (whole.partitions.1 - whole.partitions.0).max(1);
+        let at = |byte: i64| (byte - whole.bytes.0) * radix;
+        for ((lo, hi), exact) in runs {
+            self.raw.push((at(lo), at(hi)));
+            self.hulls.push(!exact);
+            self.starts.push((from_range + self.raw.len()) as u32);
+        }
+        self.cut(whole, None, at(whole.bytes.1))
+    }
+
+    /// Cuts a line of some length by the ranges in `raw`, which become ranges of atoms.
+    fn cut(&mut self, whole: Rect, line: Option<u32>, end: i64) -> Map {
+        let from_cut = self.cuts.len();
+        // Accesses mostly go up the line, and what is in order already is not sorted.
+        self.cuts.push(0);
+        let ends = self.raw.iter().flat_map(|&(lo, hi)| [lo, hi]);
+        self.cuts.extend(ends.chain([end]));
         dedup_tail(&mut self.cuts, from_cut);
         let cuts = &self.cuts[from_cut..];
-        let atom = |at: i64| cuts.partition_point(|&cut| cut < at) as u32;
+        let mut near = 0;
+        let mut atom = |at: i64| {
+            if cuts.get(near) != Some(&at) {
+                near = match cuts.get(near + 1) {
+                    Some(&next) if next == at => near + 1,
+                    _ => cuts.partition_point(|&cut| cut < at),
+                };
+            }
+            near as u32
+        };
         self.ranges
             .extend(self.raw.iter().map(|&(lo, hi)| (atom(lo), atom(hi))));
         Map {
             cuts: (from_cut as u32, cuts.len() as u32),
-            whole: Rect::of(whole),
+            whole,
             line,
         }
     }

@@ -1,5 +1,7 @@
 //! Everything that touches memory in a function, sorted by the bytes it is in.
 
+use std::borrow::Cow;
+
 use hashbrown::HashMap;
 
 use super::super::access::Footprint;
@@ -96,7 +98,7 @@ impl Collected {
         for at in 1..starts.len() {
             starts[at] += starts[at - 1];
         }
-        let mut prints = Prints::new(ir, &index_of);
+        let mut prints = Prints::new(ir, &index_of, touches.len());
         let nowhere = Event {
             id: 0,
             segment: 0,
@@ -151,7 +153,7 @@ impl Collected {
                 true => {
                     for event in &mut events.events[range.clone()] {
                         let print = prints.all[event.extent as usize].extent.all;
-                        event.extent = match prints.footprints[print as usize].is_exact() {
+                        event.extent = match prints.shapes[print as usize].is_exact() {
                             true => WHOLE,
                             false => ANYWHERE,
                         };
@@ -293,18 +295,18 @@ impl Sorter<'_> {
                 extents.len() as u32 - 1
             });
         }
-        let of = |print: u32| &self.prints.footprints[print as usize];
-        let whole = &whole.footprint();
-        match self.chosen.iter().all(|&(_, place)| place == (0, 0)) {
+        let of = |print: u32| &self.prints.shapes[print as usize];
+        let chosen = &self.chosen;
+        let bands = || chosen.iter().map(|&(at, place)| of(at).band(place, whole));
+        match bands().all(|band| band.is_some()) {
             true => {
-                let list: Vec<&Footprint> = self.chosen.iter().map(|&(at, _)| of(at)).collect();
-                events.atoms.add(whole, &list)
+                let runs = bands().flatten().map(|run| (run, true));
+                events.atoms.add_bands(whole, runs)
             }
             false => {
-                let placed =
-                    |&(at, (partition, byte)): &(u32, (i64, i64))| of(at).placed(partition, byte);
-                let list: Vec<Footprint> = self.chosen.iter().map(placed).collect();
-                events.atoms.add(whole, &list)
+                let placed = chosen.iter().map(|&(at, place)| of(at).placed(place));
+                let list: Vec<Cow<'_, Footprint>> = placed.collect();
+                events.atoms.add(&whole.footprint(), &list)
             }
         }
     }

@@ -1,8 +1,11 @@
 //! Footprints of accesses, each made once for all locations of a type.
 
+use std::borrow::Cow;
+
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use super::atoms::Rect;
 use super::event::{Extent, Move};
 use super::flow::LoopId;
 use super::walk::{LoopIndex, Touch, mem_of};
@@ -14,13 +17,45 @@ use crate::ir::{Annot, Ir, Type, Value};
 
 type Fixed = foldhash::fast::FixedState;
 
-/// A way to access locations of a type, in the frame of the location; footprints and partial ones
+/// A way to access locations of a type, in the frame of the location; shapes and partial ones
 /// are numbers in the lists of [`Prints`].
 #[derive(Clone, Copy)]
 pub(super) struct Print {
     pub(super) extent: Extent,
     /// Whether it is all of the location in every iteration; how exactly, its footprint says.
     pub(super) whole: bool,
+}
+
+/// The bytes of an access. Nearly all are one rectangle, which takes a seventh of the room.
+pub(super) enum Shape {
+    Rect(Rect),
+    Other(Box<Footprint>),
+}
+
+impl Shape {
+    pub(super) fn is_exact(&self) -> bool {
+        match self {
+            Shape::Rect(_) => true,
+            Shape::Other(print) => print.is_exact(),
+        }
+    }
+
+    /// The bytes where the location stands at some place.
+    pub(super) fn placed(&self, at: (i64, i64)) -> Cow<'_, Footprint> {
+        match self {
+            Shape::Rect(rect) => Cow::Owned(rect.placed(at).footprint()),
+            Shape::Other(print) if at == (0, 0) => Cow::Borrowed(print),
+            Shape::Other(print) => Cow::Owned(print.placed(at.0, at.1)),
+        }
+    }
+
+    /// The same in each partition, if it is all partitions of a storage.
+    pub(super) fn band(&self, at: (i64, i64), whole: Rect) -> Option<(i64, i64)> {
+        match self {
+            Shape::Rect(rect) => rect.placed(at).band_of(whole),
+            Shape::Other(_) => None,
+        }
+    }
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -33,24 +68,36 @@ struct Indexed {
 pub(super) struct Prints<'a> {
     ir: &'a Ir,
     index_of: &'a HashMap<Value, LoopIndex>,
+    /// Per annotation, the type it was met with first, by its row, and from 1 the print of both:
+    /// annotations are numbered where they stand, so who comes by in order finds in order.
+    first: Vec<(u32, u32)>,
+    /// The prints of what has no room there.
     plain: HashMap<(Type, Option<Annot>), u32, Fixed>,
     indexed: HashMap<Indexed, u32, Fixed>,
     last: Option<((Type, Option<Annot>), u32)>,
-    pub(super) footprints: Vec<Footprint>,
+    pub(super) shapes: Vec<Shape>,
     pub(super) partial: Vec<(LoopId, u32)>,
     pub(super) moves: Vec<Move>,
     pub(super) all: Vec<Print>,
 }
 
 impl<'a> Prints<'a> {
-    pub(super) fn new(ir: &'a Ir, index_of: &'a HashMap<Value, LoopIndex>) -> Prints<'a> {
+    /// For about so many touches.
+    pub(super) fn new(
+        ir: &'a Ir,
+        index_of: &'a HashMap<Value, LoopIndex>,
+        touches: usize,
+    ) -> Prints<'a> {
+        // A function that has few of all annotations does not pay for the others'.
+        let annots = ir.ctx.annot_count();
         Prints {
             ir,
             index_of,
+            first: vec![(0, 0); if annots <= 4 * touches { annots } else { 0 }],
             plain: HashMap::default(),
             indexed: HashMap::default(),
             last: None,
-            footprints: Vec::new(),
+            shapes: Vec::new(),
             partial: Vec::new(),
             moves: Vec::new(),
             all: Vec::new(),
@@ -67,7 +114,7 @@ impl<'a> Prints<'a> {
         {
             return print;
         }
-        if let Some(&print) = self.plain.get(&key) {
+        if let Some(print) = self.known(key) {
             self.last = Some((key, print));
             return print;
         }
@@ -82,7 +129,7 @@ impl<'a> Prints<'a> {
                 let print = plain.and_then(|access| footprint(&access));
                 let print = print.unwrap_or_else(|| whole.clone().hull_only());
                 let made = self.add(&whole, print);
-                self.plain.insert(key, made);
+                self.keep(key, made);
                 return made;
             }
         };
@@ -105,15 +152,35 @@ impl<'a> Prints<'a> {
         made
     }
 
+    fn known(&self, key: (Type, Option<Annot>)) -> Option<u32> {
+        match key.1.and_then(|annot| self.first.get(annot.index())) {
+            Some((_, 0)) => None,
+            Some(&(ty, after)) if ty == key.0.index() as u32 => Some(after - 1),
+            _ => self.plain.get(&key).copied(),
+        }
+    }
+
+    fn keep(&mut self, key: (Type, Option<Annot>), print: u32) {
+        match key.1.and_then(|annot| self.first.get_mut(annot.index())) {
+            Some(free) if free.1 == 0 => *free = (key.0.index() as u32, print + 1),
+            _ => {
+                self.plain.insert(key, print);
+            }
+        }
+    }
+
     /// All bytes of a location.
     fn whole(&self, value: Value) -> Footprint {
         let (partitions, bytes) = size_of_location(self.ir, value);
         Footprint::block(partitions, bytes)
     }
 
-    fn footprint(&mut self, print: Footprint) -> u32 {
-        self.footprints.push(print);
-        (self.footprints.len() - 1) as u32
+    fn shape(&mut self, print: Footprint) -> u32 {
+        self.shapes.push(match Rect::exactly(&print) {
+            Some(rect) => Shape::Rect(rect),
+            None => Shape::Other(Box::new(print)),
+        });
+        (self.shapes.len() - 1) as u32
     }
 
     /// A print that no index moves.
@@ -122,9 +189,9 @@ impl<'a> Prints<'a> {
             true => print.covers(whole) && whole.covers(&print),
             false => print.hull_covers(whole),
         };
-        let footprint = self.footprint(print);
+        let shape = self.shape(print);
         self.all.push(Print {
-            extent: Extent::fixed(footprint),
+            extent: Extent::fixed(shape),
             whole: covers && !whole.is_empty(),
         });
         (self.all.len() - 1) as u32
@@ -157,14 +224,14 @@ impl<'a> Prints<'a> {
         let (Some(first), Some(all)) = (first, all) else {
             return anywhere(self);
         };
-        let (first, all) = (self.footprint(first), self.footprint(all));
+        let (first, all) = (self.shape(first), self.shape(all));
         let from = self.partial.len() as u32;
         let mut inner = ranges.clone();
         for pair in moving.windows(2) {
             if let [(_, outer), (id, _)] = *pair {
                 inner[usize::from(outer)].trips = Some(1);
                 let print = footprint_over(access, &whole, &inner);
-                let number = self.footprint(print.unwrap_or_else(|| whole.clone().hull_only()));
+                let number = self.shape(print.unwrap_or_else(|| whole.clone().hull_only()));
                 self.partial.push((id, number));
             }
         }
