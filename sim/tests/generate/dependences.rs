@@ -50,7 +50,7 @@ fn dependences_of_workloads_stay_within_their_bytes() {
                 workload.name()
             );
             // Steps per instruction, whatever the workload's size.
-            assert!(reduced.steps <= 80 * count as u64, "{}", workload.name());
+            assert!(reduced.steps <= 20 * count as u64, "{}", workload.name());
         }
     }
 }

@@ -155,6 +155,37 @@ impl Graph {
         self.peak
     }
 
+    /// States the edges into the next instruction: sorted, each once.
+    pub(super) fn push_edges(&mut self, edges: impl Iterator<Item = Edge>) {
+        if self.starts.is_empty() {
+            self.starts.reserve_exact(self.ops.len() + 1);
+            self.starts.push(0);
+        }
+        let from = self.edges.len();
+        self.edges.extend(edges);
+        let own = &mut self.edges[from..];
+        if !own.is_sorted_by(|a, b| a < b) {
+            own.sort_unstable();
+            let mut kept = from + 1;
+            for read in from + 1..self.edges.len() {
+                if self.edges[read] != self.edges[kept - 1] {
+                    self.edges[kept] = self.edges[read];
+                    kept += 1;
+                }
+            }
+            self.edges.truncate(kept);
+        }
+        self.starts.push(self.edges.len() as u32);
+    }
+
+    /// What [`push_edges`](Graph::push_edges) is done with, once for each instruction.
+    pub(super) fn close_edges(&mut self) {
+        if self.starts.is_empty() {
+            self.starts.push(0);
+        }
+        self.edges.shrink_to_fit();
+    }
+
     /// Groups edges by the instruction they lead to; sorted, each once.
     pub(super) fn set_edges(&mut self, raw: Vec<(u32, Edge)>) {
         let mut starts = vec![0u32; self.ops.len() + 1];
@@ -164,13 +195,15 @@ impl Graph {
         for at in 1..starts.len() {
             starts[at] += starts[at - 1];
         }
-        let mut next = starts.clone();
         let mut edges = vec![Edge(0); raw.len()];
         for (to, edge) in raw {
-            let place = &mut next[to as usize];
+            let place = &mut starts[to as usize];
             edges[*place as usize] = edge;
             *place += 1;
         }
+        // Each start has moved to the end, which is the next one's start.
+        starts.rotate_right(1);
+        starts[0] = 0;
         // Sorted and without repeats, in place.
         let mut kept = 0usize;
         for at in 0..self.ops.len() {

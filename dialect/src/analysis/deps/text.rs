@@ -15,7 +15,7 @@ type Fixed = foldhash::fast::FixedState;
 pub fn attached(ir: &Ir, func: Op) -> Graph {
     let mut stated: Vec<Op> = Vec::new();
     let mut graph = Graph::default();
-    let mut number_of: HashMap<u32, u32, Fixed> = HashMap::default();
+    let mut number_of = Numbers::default();
     for op in ir.walk_op(func).skip(1) {
         match OpCode::of(ir, op) {
             Some(OpCode::Alloc) => {}
@@ -30,27 +30,60 @@ pub fn attached(ir: &Ir, func: Op) -> Graph {
     }
     let mut sets = Sets::default();
     let set_of = read_sets(ir, &stated, &number_of, &mut sets);
-    let mut raw: Vec<(u32, Edge)> = Vec::new();
-    for (at, &op) in (0u32..).zip(&graph.ops) {
-        for &word in ir.words_cell(COL_DEPS, op).unwrap_or_default() {
+    for at in 0..graph.ops.len() {
+        let words = ir.words_cell(COL_DEPS, graph.ops[at]).unwrap_or_default();
+        graph.push_edges(words.iter().filter_map(|&word| {
             let dep = Dep::from_word(word);
             let source = match dep.set {
                 true => set_of.get(&dep.id).copied(),
-                false => number_of.get(&dep.id).copied().map(Source::instruction),
+                false => number_of.get(dep.id).map(Source::instruction),
             };
-            raw.extend(source.map(|source| (at, Edge::new(dep.kind, source))));
-        }
+            Some(Edge::new(dep.kind, source?))
+        }));
     }
     sets.move_into(&mut graph);
-    graph.set_edges(raw);
+    graph.close_edges();
     graph
+}
+
+/// Instructions by what the program calls them: most programs count from 0, so a list will do, and
+/// who asks in order finds in order.
+#[derive(Default)]
+struct Numbers {
+    /// Per id, the number; `u32::MAX` where there is none.
+    list: Vec<u32>,
+    /// Ids far beyond the number of instructions.
+    beyond: HashMap<u32, u32, Fixed>,
+}
+
+impl Numbers {
+    /// Says what the last of so many instructions is called.
+    fn insert(&mut self, id: u32, number: u32) {
+        let at = id as usize;
+        if at >= self.list.len() {
+            if at > 4 * (number as usize + 256) {
+                self.beyond.insert(id, number);
+                return;
+            }
+            self.list.resize(at + 1, u32::MAX);
+        }
+        self.list[at] = number;
+    }
+
+    fn get(&self, id: u32) -> Option<u32> {
+        match self.list.get(id as usize) {
+            Some(&number) if number != u32::MAX => Some(number),
+            _ if self.beyond.is_empty() => None,
+            _ => self.beyond.get(&id).copied(),
+        }
+    }
 }
 
 /// Sets in an order in which members come first; those on a cycle stay out.
 fn read_sets(
     ir: &Ir,
     stated: &[Op],
-    number_of: &HashMap<u32, u32, Fixed>,
+    number_of: &Numbers,
     sets: &mut Sets,
 ) -> HashMap<u32, Source, Fixed> {
     let mut of_id: HashMap<u32, Op, Fixed> = HashMap::default();
@@ -87,7 +120,7 @@ fn read_sets(
             let list: Vec<Source> = members()
                 .filter_map(|dep| match dep.set {
                     true => made.get(&dep.id).copied(),
-                    false => number_of.get(&dep.id).copied().map(Source::instruction),
+                    false => number_of.get(dep.id).map(Source::instruction),
                 })
                 .collect();
             made.insert(id, sets.make(&list));
@@ -159,6 +192,9 @@ pub fn detach(ir: &mut Ir, func: Op, kinds: Kinds) -> bool {
 }
 
 fn keeps_some(ir: &Ir, ops: &[Op], replaced: Kinds) -> bool {
+    if replaced == Kinds::ALL {
+        return false;
+    }
     ops.iter().any(|&op| {
         let words = ir.words_cell(COL_DEPS, op).unwrap_or_default();
         words
@@ -173,12 +209,20 @@ fn merge(graph: &Graph, old: &Graph, replaced: Kinds) -> Graph {
         ops: graph.ops.clone(),
         ..Graph::default()
     };
-    let rows = graph.ops.iter().map(|op| op.index() + 1).max().unwrap_or(0);
+    // Both count alike where there are no branches.
+    let alike = graph.ops == old.ops;
+    let rows = match alike {
+        true => 0,
+        false => graph.ops.iter().map(|op| op.index() + 1).max().unwrap_or(0),
+    };
     let mut number = vec![u32::MAX; rows];
-    for (at, op) in (0u32..).zip(&graph.ops) {
+    for (at, op) in (0u32..).zip(&graph.ops).filter(|_| !alike) {
         number[op.index()] = at;
     }
     let here = |at: u32| {
+        if alike {
+            return Some(at);
+        }
         let op = old.ops[at as usize];
         number.get(op.index()).copied().filter(|&at| at != u32::MAX)
     };
@@ -195,22 +239,28 @@ fn merge(graph: &Graph, old: &Graph, replaced: Kinds) -> Graph {
         let members: Vec<Source> = old.members(set).iter().filter_map(|&m| moved(m)).collect();
         sets.make(&members);
     }
-    let mut raw: Vec<(u32, Edge)> = Vec::new();
-    for at in 0..graph.ops.len() as u32 {
-        raw.extend(graph.edges(at).iter().map(|&edge| (at, edge)));
-    }
-    for at in 0..old.ops.len() as u32 {
-        let Some(to) = here(at) else { continue };
-        for edge in old.edges(at) {
-            if !replaced.has(edge.kind())
-                && let Some(source) = moved(edge.source())
-            {
-                raw.push((to, Edge::new(edge.kind(), source)));
-            }
+    // Where each instruction stands in the old graph.
+    let mut stood = vec![u32::MAX; if alike { 0 } else { graph.ops.len() }];
+    for at in (0..old.ops.len() as u32).filter(|_| !alike) {
+        if let Some(to) = here(at) {
+            stood[to as usize] = at;
         }
     }
+    for at in 0..graph.ops.len() as u32 {
+        let before = match alike {
+            true => at,
+            false => stood[at as usize],
+        };
+        let kept = match before {
+            u32::MAX => &[],
+            before => old.edges(before),
+        };
+        let kept = kept.iter().filter(|edge| !replaced.has(edge.kind()));
+        let kept = kept.filter_map(|edge| Some(Edge::new(edge.kind(), moved(edge.source())?)));
+        merged.push_edges(graph.edges(at).iter().copied().chain(kept));
+    }
     sets.move_into(&mut merged);
-    merged.set_edges(raw);
+    merged.close_edges();
     merged
 }
 

@@ -182,6 +182,8 @@ struct On {
 
 pub(super) struct Chains {
     on: Vec<On>,
+    /// Per node, its place in the order.
+    place: Vec<u32>,
     /// Per node, its tree: the prefixes of other chains, its own node not counted.
     trees_of: Vec<u32>,
     /// Per node, the place of the last instruction that may ask for it.
@@ -199,7 +201,7 @@ pub(super) struct Chains {
 
 impl Chains {
     /// Covers the nodes, given in topological order; `limit` trees may be kept.
-    pub(super) fn new(nodes: Nodes<'_>, order: &[u32], place: &[u32], limit: usize) -> Chains {
+    pub(super) fn new(nodes: Nodes<'_>, order: &[u32], place: Vec<u32>, limit: usize) -> Chains {
         let mut on = vec![On::default(); order.len()];
         let mut is_end = vec![false; order.len()];
         let mut count = 0u32;
@@ -222,7 +224,7 @@ impl Chains {
             };
             is_end[node as usize] = true;
         }
-        let mut last = place.to_vec();
+        let mut last = place.clone();
         for &node in order.iter().rev() {
             let until = match nodes.is_set(node) {
                 true => last[node as usize],
@@ -235,6 +237,7 @@ impl Chains {
         }
         Chains {
             on,
+            place,
             trees_of: vec![0; order.len()],
             last,
             trees: Trees::new(count),
@@ -251,14 +254,7 @@ impl Chains {
 
     /// Gives all nodes up to a place their trees; `now` is the place of the instruction asked for.
     /// Whether there was room.
-    pub(super) fn advance(
-        &mut self,
-        nodes: Nodes<'_>,
-        order: &[u32],
-        place: &[u32],
-        to: u32,
-        now: u32,
-    ) -> bool {
+    pub(super) fn advance(&mut self, nodes: Nodes<'_>, order: &[u32], to: u32, now: u32) -> bool {
         while self.done <= to {
             let node = order[self.done as usize];
             let own = self.on[node as usize];
@@ -266,7 +262,7 @@ impl Chains {
             self.before.extend(nodes.before(node));
             // The nearest first: what they depend on, others are among, with all these depend on.
             self.before
-                .sort_unstable_by_key(|&from| std::cmp::Reverse(place[from as usize]));
+                .sort_unstable_by_key(|&from| std::cmp::Reverse(self.place[from as usize]));
             let on_own = |from: u32| self.on[from as usize].chain == own.chain;
             let last = self.before.iter().find(|&&from| on_own(from));
             let mut tree = last.map_or(0, |&from| self.trees_of[from as usize]);

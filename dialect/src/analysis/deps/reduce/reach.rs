@@ -2,9 +2,10 @@
 //!
 //! Two numberings answer most questions: nodes are numbered in the postorder of a walk back, so
 //! all that a node depends on lies in one interval of numbers at its end; a node outside of the
-//! interval is never met. The walks take edges in opposite orders, so what one cannot tell apart
-//! the other mostly can. What both leave open is searched for, back through the edges; where
-//! searching has cost more than an allowance, [`Chains`] answer from then on.
+//! interval is never met. What the walk met first behind a node is numbered in one run right before
+//! it, and the node depends on all of that. The walks take edges in opposite orders, so what one
+//! cannot tell apart the other mostly can. What both leave open is searched for, back through the
+//! edges; where searching has cost more than an allowance, [`Chains`] answer from then on.
 
 use super::super::graph::{Graph, Source};
 use super::chains::Chains;
@@ -77,20 +78,28 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Where a node stands in a walk back: all it depends on, itself included.
-#[derive(Clone, Copy, Default)]
+/// Where a node stands in a walk back.
+#[derive(Clone, Copy)]
 struct Interval {
+    /// The smallest number of what it depends on.
     low: u32,
+    /// The smallest number of what was met first behind it.
+    first: u32,
+    /// Its own number, the largest of both; [`NEW`] or [`OPEN`] while there is none.
     own: u32,
 }
 
+const NEW: u32 = u32::MAX;
+const OPEN: u32 = u32::MAX - 1;
+
+/// Where a node stands in both walks.
+type Stand = [Interval; 2];
+
 pub(super) struct Reach<'a> {
     pub(super) nodes: Nodes<'a>,
-    /// Nodes in a topological order.
+    /// Nodes in a topological order: the postorder of the first walk.
     pub(super) order: Vec<u32>,
-    /// Per node, its place in it.
-    place: Vec<u32>,
-    walks: [Vec<Interval>; 2],
+    stands: Vec<Stand>,
     /// Per set, the smallest and largest number of a member in each walk.
     spans: [Vec<(u32, u32)>; 2],
     seen: Vec<u32>,
@@ -113,19 +122,26 @@ impl<'a> Reach<'a> {
             instructions: graph.ops.len() as u32,
         };
         let count = nodes.count();
-        let walks = [walk_back(nodes, 0)?, walk_back(nodes, 1)?];
-        // A postorder of the walk back is a topological order.
-        let place: Vec<u32> = walks[0].iter().map(|interval| interval.own).collect();
+        let new = Interval {
+            low: NEW,
+            first: NEW,
+            own: NEW,
+        };
+        let mut stands: Vec<Stand> = vec![[new; 2]; count];
+        let mut stack = Vec::new();
+        walk_back(nodes, 0, &mut stands, &mut stack)?;
+        walk_back(nodes, 1, &mut stands, &mut stack)?;
+        drop(stack);
+        // A postorder of a walk back is a topological order.
         let mut order = vec![0u32; count];
-        for (node, &at) in (0u32..).zip(&place) {
-            order[at as usize] = node;
+        for (node, stand) in (0u32..).zip(&stands) {
+            order[stand[0].own as usize] = node;
         }
-        let spans = [0, 1].map(|walk: usize| spans(graph, &walks[walk]));
+        let spans = [0, 1].map(|walk: usize| spans(graph, &stands, walk));
         Ok(Reach {
             nodes,
             order,
-            place,
-            walks,
+            stands,
             spans,
             seen: vec![0; count],
             stamp: 0,
@@ -139,7 +155,12 @@ impl<'a> Reach<'a> {
 
     /// From now on nobody asks who reaches what only instructions before this one depend on.
     pub(super) fn look_at(&mut self, instruction: u32) {
-        self.now = self.place[instruction as usize];
+        self.now = self.place(instruction);
+    }
+
+    /// The place of a node in the order.
+    fn place(&self, node: u32) -> u32 {
+        self.stands[node as usize][0].own
     }
 
     /// Nodes and trees looked at so far.
@@ -147,19 +168,25 @@ impl<'a> Reach<'a> {
         self.steps + self.chains.as_ref().map_or(0, Chains::steps)
     }
 
-    /// Whether a node can be among what another depends on.
-    fn may_reach(&self, from: u32, to: u32) -> bool {
-        self.walks.iter().all(|walk| {
-            let (inner, outer) = (walk[from as usize], walk[to as usize]);
-            outer.low <= inner.low && inner.own <= outer.own
-        })
+    /// Whether a node is among what another depends on, where the walks tell.
+    #[inline]
+    fn told(&self, from: u32, to: u32) -> Option<bool> {
+        let (inner, outer) = (self.stands[from as usize], self.stands[to as usize]);
+        let mut sure = false;
+        for (inner, outer) in inner.iter().zip(&outer) {
+            if inner.low < outer.low || inner.own > outer.own {
+                return Some(false);
+            }
+            sure |= outer.first <= inner.own;
+        }
+        sure.then_some(true)
     }
 
     /// Whether some member of a set can be among what a node depends on.
     pub(super) fn some_may_reach(&self, set: u32, to: u32) -> bool {
         (0..2).all(|walk| {
             let (low, high) = self.spans[walk][set as usize];
-            let outer = self.walks[walk][to as usize];
+            let outer = self.stands[to as usize][walk];
             low <= outer.own && outer.low <= high
         })
     }
@@ -169,8 +196,8 @@ impl<'a> Reach<'a> {
         if from == to {
             return true;
         }
-        if !self.may_reach(from, to) {
-            return false;
+        if let Some(told) = self.told(from, to) {
+            return told;
         }
         if self.chains.is_none() {
             if let Some(found) = self.search(from, to) {
@@ -194,12 +221,16 @@ impl<'a> Reach<'a> {
         while let Some(node) = self.stack.pop() {
             for before in self.nodes.before(node) {
                 self.steps += 1;
-                if before == from {
-                    return Some(true);
+                if self.seen[before as usize] == self.stamp {
+                    continue;
                 }
-                if self.seen[before as usize] != self.stamp && self.may_reach(from, before) {
-                    self.seen[before as usize] = self.stamp;
-                    self.stack.push(before);
+                match self.told(from, before) {
+                    Some(true) => return Some(true),
+                    Some(false) => {}
+                    None => {
+                        self.seen[before as usize] = self.stamp;
+                        self.stack.push(before);
+                    }
                 }
             }
             if self.steps > self.limits.steps {
@@ -211,17 +242,18 @@ impl<'a> Reach<'a> {
 
     fn keep_chains(&mut self) {
         let trees = self.limits.trees;
-        self.chains = Some(Chains::new(self.nodes, &self.order, &self.place, trees));
+        let place = self.stands.iter().map(|stand| stand[0].own).collect();
+        self.chains = Some(Chains::new(self.nodes, &self.order, place, trees));
         self.limits.steps = u64::MAX;
     }
 
     /// Has chains know all up to a node; not if there are none, or no room for them.
     fn advance(&mut self, to: u32) -> bool {
-        let place = self.place[to as usize];
+        let place = self.place(to);
         let Some(chains) = &mut self.chains else {
             return false;
         };
-        if chains.advance(self.nodes, &self.order, &self.place, place, self.now) {
+        if chains.advance(self.nodes, &self.order, place, self.now) {
             return true;
         }
         self.steps += chains.steps();
@@ -234,7 +266,20 @@ impl<'a> Reach<'a> {
         if list.len() < 2 {
             return;
         }
-        list.sort_unstable_by_key(|&at| std::cmp::Reverse(self.place[at as usize]));
+        list.sort_unstable_by_key(|&at| std::cmp::Reverse(self.place(at)));
+        if list.len() > PAIRWISE {
+            // What the walks tell of the last ones need not be searched for.
+            let mut kept = 0;
+            for at in 0..list.len() {
+                let one = list[at];
+                let mut last = list[..kept.min(PAIRWISE / 3)].iter();
+                if !last.any(|&other| self.told(one, other) == Some(true)) {
+                    list[kept] = one;
+                    kept += 1;
+                }
+            }
+            list.truncate(kept);
+        }
         if list.len() <= PAIRWISE {
             let mut kept = 0;
             for at in 0..list.len() {
@@ -262,7 +307,7 @@ impl<'a> Reach<'a> {
 
     /// The same by one search back from all of them, if the allowance lasts.
     fn retain_by_search(&mut self, list: &mut Vec<u32>) -> bool {
-        let first = list.last().map_or(0, |&at| self.place[at as usize]);
+        let first = list.last().map_or(0, |&at| self.place(at));
         self.stamp += 1;
         self.stack.clear();
         self.stack.extend_from_slice(list);
@@ -271,7 +316,7 @@ impl<'a> Reach<'a> {
                 self.steps += 1;
                 let (at, stamp) = (before as usize, self.stamp);
                 // Everything the list is looked for in stands behind its first member.
-                if self.place[at] >= first && self.seen[at] != stamp {
+                if self.place(before) >= first && self.seen[at] != stamp {
                     self.seen[at] = stamp;
                     self.stack.push(before);
                 }
@@ -288,7 +333,7 @@ impl<'a> Reach<'a> {
 /// Sources an instruction may have before all of them are looked for in one search.
 const PAIRWISE: usize = 12;
 
-fn spans(graph: &Graph, walk: &[Interval]) -> Vec<(u32, u32)> {
+fn spans(graph: &Graph, stands: &[Stand], walk: usize) -> Vec<(u32, u32)> {
     let mut spans: Vec<(u32, u32)> = Vec::with_capacity(graph.set_count() as usize);
     for set in 0..graph.set_count() {
         let mut span = (u32::MAX, 0);
@@ -296,7 +341,7 @@ fn spans(graph: &Graph, walk: &[Interval]) -> Vec<(u32, u32)> {
             let (low, high) = match member.is_set() {
                 true => spans[member.number() as usize],
                 false => {
-                    let own = walk[member.number() as usize].own;
+                    let own = stands[member.number() as usize][walk].own;
                     (own, own)
                 }
             };
@@ -307,51 +352,70 @@ fn spans(graph: &Graph, walk: &[Interval]) -> Vec<(u32, u32)> {
     spans
 }
 
+/// A node whose dependences are gone through.
+struct Step {
+    node: u32,
+    /// The next of them.
+    nth: u32,
+    /// The smallest number of those behind it.
+    low: u32,
+}
+
 /// Numbers all nodes behind what they depend on.
-fn walk_back(nodes: Nodes<'_>, walk: usize) -> Result<Vec<Interval>, Op> {
-    const OPEN: u32 = u32::MAX;
+fn walk_back(
+    nodes: Nodes<'_>,
+    walk: usize,
+    stands: &mut [Stand],
+    stack: &mut Vec<Step>,
+) -> Result<(), Op> {
     let count = nodes.count() as u32;
-    let mut intervals = vec![Interval::default(); count as usize];
     let mut next = 0u32;
-    let mut state: Vec<u32> = vec![0; count as usize];
-    let mut stack: Vec<(u32, u32, u32)> = Vec::new();
+    let open = |stack: &mut Vec<Step>, stands: &mut [Stand], node: u32, next: u32| {
+        let stand = &mut stands[node as usize][walk];
+        (stand.first, stand.own) = (next, OPEN);
+        stack.push(Step {
+            node,
+            nth: 0,
+            low: NEW,
+        });
+    };
     for at in 0..count {
-        let root = if walk == 0 { at } else { count - 1 - at };
-        if state[root as usize] != 0 {
+        // Sets behind the instructions that lead to them: else they would be behind none of them.
+        let root = match walk {
+            1 if at < nodes.instructions => nodes.instructions - 1 - at,
+            _ => at,
+        };
+        if stands[root as usize][walk].own != NEW {
             continue;
         }
-        state[root as usize] = OPEN;
-        stack.push((root, 0, u32::MAX));
-        while let Some(&mut (node, ref mut nth, ref mut low)) = stack.last_mut() {
-            let at = *nth;
-            *nth += 1;
-            match nodes.nth_before(node, at, walk) {
-                Some(to) if state[to as usize] == 0 => {
-                    state[to as usize] = OPEN;
-                    stack.push((to, 0, u32::MAX));
+        open(stack, stands, root, next);
+        while let Some(step) = stack.last_mut() {
+            let (node, at) = (step.node, step.nth);
+            step.nth += 1;
+            if let Some(to) = nodes.nth_before(node, at, walk) {
+                let known = stands[to as usize][walk];
+                match known.own {
+                    NEW => open(stack, stands, to, next),
+                    OPEN => return Err(on_cycle(nodes, node, to, stack)),
+                    _ => step.low = step.low.min(known.low),
                 }
-                Some(to) if state[to as usize] == OPEN => {
-                    return Err(on_cycle(nodes, node, to, &stack));
-                }
-                Some(to) => *low = (*low).min(intervals[to as usize].low),
-                None => {
-                    let low = (*low).min(next);
-                    intervals[node as usize] = Interval { low, own: next };
-                    state[node as usize] = 1;
-                    next += 1;
-                    stack.pop();
-                    if let Some(above) = stack.last_mut() {
-                        above.2 = above.2.min(low);
-                    }
-                }
+                continue;
+            }
+            let low = step.low.min(next);
+            let stand = &mut stands[node as usize][walk];
+            (stand.low, stand.own) = (low, next);
+            next += 1;
+            stack.pop();
+            if let Some(above) = stack.last_mut() {
+                above.low = above.low.min(low);
             }
         }
     }
-    Ok(intervals)
+    Ok(())
 }
 
-fn on_cycle(nodes: Nodes<'_>, node: u32, to: u32, stack: &[(u32, u32, u32)]) -> Op {
-    let on = stack.iter().rev().map(|step| step.0);
+fn on_cycle(nodes: Nodes<'_>, node: u32, to: u32, stack: &[Step]) -> Op {
+    let on = stack.iter().rev().map(|step| step.node);
     let mut on = [node, to].into_iter().chain(on);
     let found = on.find(|&node| !nodes.is_set(node));
     nodes.graph.ops[found.unwrap_or(0) as usize]
