@@ -146,6 +146,79 @@ fn edges_in_text_are_the_edges_of_the_graph() {
 }
 
 #[test]
+fn instructions_are_found_whatever_their_ids() {
+    // The second id lies within what the fourth makes room for.
+    let body = "
+        nop {id = 4000000000}
+        nop {id = 1030}
+        nop {id = 3}
+        nop {id = 1033, deps = [flow 1030, anti 4000000000]}
+        nop {id = 70000, deps = [output 3, output 1033]}
+        nop {deps = [flow 70000, flow 5, flow 1031, flow 4000000001]}";
+    let (ir, func) = function(body);
+    let want = [
+        (Flow, 1, 3),
+        (Anti, 0, 3),
+        (Output, 2, 4),
+        (Output, 3, 4),
+        (Flow, 4, 5),
+    ];
+    let found = expanded(&ir, &attached(&ir, func));
+    assert_eq!(found, want.into_iter().collect::<Edges>());
+}
+
+/// What is remembered of straight code is cleared up again and again; nobody sees it.
+#[test]
+fn rounds_of_long_straight_code_depend_alike() {
+    const ROUND: u32 = 6;
+    let program = |rounds: usize| {
+        let round = "
+            memset %a[0:4, 0:8] <- 0.0
+            memset %a[0:4, 8:16] <- 1.0
+            copy_predicated %a <- %m, %c
+            copy_predicated %a[0:4, 4:12] <- %m[0:4, 4:12], %c[0:4, 4:12]
+            tensor_copy %b <- %a
+            tensor_copy %b[0:4, 0:4] <- %a[0:4, 12:16]";
+        let locations = "
+            %a = alloc sbuf<4x16xf32>
+            %b = alloc sbuf<4x16xf32>
+            %c = alloc sbuf<4x16xf32>
+            %m = alloc sbuf<4x16xu8>";
+        let (ir, func) = function(&(locations.to_owned() + &round.repeat(rounds)));
+        let graph = Graph::build(&ir, func, Kinds::of(MEMORY));
+        assert_eq!(graph.ops().len(), ROUND as usize * rounds);
+        graph
+    };
+    // Who an instruction depends on, and how far before.
+    let before = |graph: &Graph, at: u32| {
+        let mut found: Vec<(DepKind, u32)> = Vec::new();
+        for edge in graph.edges(at) {
+            let from = graph.expand(edge.source()).into_iter();
+            found.extend(from.map(|from| (edge.kind(), at - from)));
+        }
+        found.sort_unstable();
+        found
+    };
+    let few = program(3);
+    let want: Vec<_> = (2 * ROUND..3 * ROUND).map(|at| before(&few, at)).collect();
+    assert_eq!(
+        want[0],
+        [
+            (Anti, 2),
+            (Anti, 3),
+            (Anti, 4),
+            (Output, 3),
+            (Output, 4),
+            (Output, 6)
+        ]
+    );
+    let many = program(6_000);
+    for at in 2 * ROUND..many.ops().len() as u32 {
+        assert_eq!(before(&many, at), want[(at % ROUND) as usize], "{at}");
+    }
+}
+
+#[test]
 fn an_eight_bank_rotation_depends_on_eight_before_and_nothing_else() {
     let mut body =
         String::from("%x = alloc dram<32x64xf32> {kind = input}\n%b = alloc sbuf<32x512xf32>\n");

@@ -9,7 +9,8 @@
 //! * which accesses are seen behind it (the others are overwritten inside),
 //!
 //! and only those take part further out. Two versions are carried along: who wrote each atom last,
-//! and who read it since.
+//! and who read it since. Where every access is of few atoms they are lists by atom, which cost the
+//! same however large the storage is.
 
 use hashbrown::HashMap;
 
@@ -21,6 +22,7 @@ use super::super::index::storage::Part;
 use super::super::index::tree::{Copied, Marks, Node, Tree, UNDEFINED, View};
 use super::build::Builder;
 use super::graph::Source;
+use super::nodes::Nodes;
 use super::sets::{DIRECT, Sets};
 use crate::bir::program::DepKind;
 
@@ -31,17 +33,12 @@ const WRITE_SEEN: u8 = 2;
 /// What an access read has not been overwritten since.
 const READ_SEEN: u8 = 4;
 
-/// Who wrote last, and who read since.
-#[derive(Clone, Copy)]
-struct Versions {
-    writers: Node,
-    readers: Node,
-}
+/// Who wrote last, and who read since; nothing where they are by atom.
+type Versions = [Node; 2];
 
-const NOTHING: Versions = Versions {
-    writers: UNDEFINED,
-    readers: UNDEFINED,
-};
+const WRITERS: usize = 0;
+const READERS: usize = 1;
+const NOTHING: Versions = [UNDEFINED; 2];
 
 pub(super) struct Levels<'a> {
     all: &'a Collected,
@@ -88,6 +85,7 @@ impl<'a> Levels<'a> {
             found: Vec::new(),
             list: Vec::new(),
             wide: HashMap::default(),
+            by_atom: None,
             atom_count: part.map.count(),
             floor: 0,
             peak: 0,
@@ -132,6 +130,8 @@ struct Walk<'w, 'a> {
     list: Vec<Source>,
     /// Long lists by footprint and version.
     wide: HashMap<(u32, Node), Source, foldhash::fast::FixedState>,
+    /// The versions by atom, where accesses of the body are of few atoms each.
+    by_atom: Option<[Vec<Node>; 2]>,
     atom_count: u32,
     /// Rows of the tree that were live when it was last cleared.
     floor: usize,
@@ -264,6 +264,10 @@ impl Walk<'_, '_> {
         let chain = |at: usize| self.flow.segments[self.events[at].segment as usize].chain;
         let straight = range.clone().all(|at| chain(at) == chain(range.start));
         if straight {
+            self.by_atom = self.is_fine(frame, range.clone()).then(|| {
+                let list = || vec![UNDEFINED; self.atom_count as usize];
+                [list(), list()]
+            });
             let mut at = range.start;
             let mut now = NOTHING;
             while at < range.end {
@@ -279,6 +283,15 @@ impl Walk<'_, '_> {
             self.branches(frame, range, builder);
         }
         self.clear();
+    }
+
+    /// Whether every access is of few atoms, and there are enough to pay for lists of them.
+    fn is_fine(&self, frame: Frame, range: std::ops::Range<usize>) -> bool {
+        let few = |at: usize| {
+            let ranges = self.atoms.ranges(self.print(frame, at)).iter();
+            ranges.map(|&(lo, hi)| (hi - lo) as usize).sum::<usize>() <= DIRECT
+        };
+        range.len() >= self.atom_count as usize / 4 && range.clone().all(few)
     }
 
     /// Where the step that starts at an event ends: the instruction, or the loop it is in.
@@ -302,10 +315,14 @@ impl Walk<'_, '_> {
 
     /// What is behind a body: marks who is still seen.
     fn close(&mut self, now: Versions, range: std::ops::Range<usize>) {
-        for (version, flag) in [(now.writers, WRITE_SEEN), (now.readers, READ_SEEN)] {
+        for (which, flag) in [(WRITERS, WRITE_SEEN), (READERS, READ_SEEN)] {
             let mut marks = Marks::new(3);
             let mut seen = Vec::new();
-            self.tree.expand(&[version], &mut marks, &mut seen);
+            let versions = match &self.by_atom {
+                Some(lists) => &lists[which][..],
+                None => &now[which..=which],
+            };
+            self.tree.expand(versions, &mut marks, &mut seen);
             seen.sort_unstable();
             for at in range.clone() {
                 if seen.binary_search(&(at as u32)).is_err() {
@@ -337,14 +354,14 @@ impl Walk<'_, '_> {
             }
             let to = self.order(at);
             let print = self.print(frame, at);
-            let before = self.sources(now.writers, print, &mut builder.sets);
+            let before = self.sources(&now, WRITERS, print, &mut builder.sets);
             if effect.is_read() {
                 builder.all(DepKind::Flow, &self.list, to);
             }
             if effect.is_write() {
                 builder.all(DepKind::Output, &self.list, to);
                 if builder.wanted.has(DepKind::Anti) {
-                    self.sources(now.readers, print, &mut builder.sets);
+                    self.sources(&now, READERS, print, &mut builder.sets);
                     builder.all(DepKind::Anti, &self.list, to);
                 }
             }
@@ -369,7 +386,7 @@ impl Walk<'_, '_> {
     ) -> Versions {
         for at in step.clone().filter(|_| anti) {
             if self.events[at].effect.is_read() && self.last_write > Some(at) {
-                now.readers = self.spread(now.readers, frame, at);
+                self.spread(&mut now, READERS, frame, at);
             }
         }
         for at in step {
@@ -379,7 +396,7 @@ impl Walk<'_, '_> {
             if self.kills(frame, None, at) {
                 self.overwrite(&mut now, frame, at, anti);
             } else {
-                now.writers = self.spread(now.writers, frame, at);
+                self.spread(&mut now, WRITERS, frame, at);
             }
         }
         now
@@ -414,10 +431,10 @@ impl Walk<'_, '_> {
                 self.flags[at] & READ_SEEN != 0 && effect.is_read() && self.last_write > Some(at),
             );
             if write && !(left == 1 && killed) {
-                now.writers = self.spread(now.writers, frame, at);
+                self.spread(&mut now, WRITERS, frame, at);
             }
             if read && anti {
-                now.readers = self.spread(now.readers, frame, at);
+                self.spread(&mut now, READERS, frame, at);
             }
         }
         now
@@ -426,27 +443,42 @@ impl Walk<'_, '_> {
     fn overwrite(&mut self, now: &mut Versions, frame: Frame, at: usize, anti: bool) {
         let leaf = self.tree.leaf(at as u32, 0);
         for &(lo, hi) in self.atoms.ranges(self.print(frame, at)) {
-            now.writers = self.tree.write(now.writers, lo, hi, leaf);
+            if let Some([writers, readers]) = &mut self.by_atom {
+                let atoms = lo as usize..hi as usize;
+                writers[atoms.clone()].fill(leaf);
+                if anti {
+                    readers[atoms].fill(UNDEFINED);
+                }
+                continue;
+            }
+            now[WRITERS] = self.tree.write(now[WRITERS], lo, hi, leaf);
             if anti {
-                now.readers = self.tree.write(now.readers, lo, hi, UNDEFINED);
+                now[READERS] = self.tree.write(now[READERS], lo, hi, UNDEFINED);
             }
         }
     }
 
-    /// The version with an event added over its bytes.
-    fn spread(&mut self, mut version: Node, frame: Frame, at: usize) -> Node {
+    /// Adds an event to a version, over its bytes.
+    fn spread(&mut self, now: &mut Versions, which: usize, frame: Frame, at: usize) {
         let leaf = self.tree.leaf(at as u32, 0);
         for &(lo, hi) in self.atoms.ranges(self.print(frame, at)) {
-            version = self.tree.may_write(version, lo, hi, leaf);
+            match &mut self.by_atom {
+                Some(lists) => {
+                    for node in &mut lists[which][lo as usize..hi as usize] {
+                        *node = self.tree.over(leaf, *node);
+                    }
+                }
+                None => now[which] = self.tree.may_write(now[which], lo, hi, leaf),
+            }
         }
-        version
     }
 
     /// Puts into `list` what a version holds in a footprint; whether some of it is what was there
     /// before the body.
-    fn sources(&mut self, version: Node, print: u32, sets: &mut Sets) -> bool {
+    fn sources(&mut self, now: &Versions, which: usize, print: u32, sets: &mut Sets) -> bool {
         self.list.clear();
-        if version == UNDEFINED {
+        let version = now[which];
+        if version == UNDEFINED && self.by_atom.is_none() {
             return true;
         }
         self.found.clear();
@@ -459,11 +491,26 @@ impl Walk<'_, '_> {
             return false;
         }
         for &(lo, hi) in ranges {
-            self.tree
-                .read_in(self.atom_count, version, lo, hi, &mut self.found);
+            match &self.by_atom {
+                Some(lists) => {
+                    let nodes = &lists[which][lo as usize..hi as usize];
+                    self.found.extend_from_slice(nodes);
+                }
+                None => self
+                    .tree
+                    .read_in(self.atom_count, version, lo, hi, &mut self.found),
+            }
         }
+        self.found.dedup();
         let mut before = false;
         for &node in &self.found {
+            // Nothing is to be remembered of one instruction.
+            if let View::Leaf(event) = self.tree.view(node) {
+                before |= event.is_none();
+                let at = event.map(|event| self.order(event as usize));
+                self.list.extend(at.map(Source::instruction));
+                continue;
+            }
             let place = self.nodes.of(node, &self.tree, sets, |event| {
                 self.levels.all.order(&self.events[event as usize])
             });
@@ -510,10 +557,8 @@ impl Walk<'_, '_> {
                     .unwrap_or(NOTHING);
                 now = Some(match now {
                     None => coming,
-                    Some(known) => Versions {
-                        writers: self.tree.either(known.writers, coming.writers),
-                        readers: self.tree.either(known.readers, coming.readers),
-                    },
+                    Some(known) => [WRITERS, READERS]
+                        .map(|which| self.tree.either(known[which], coming[which])),
                 });
             }
             let mut now = now.unwrap_or(NOTHING);
@@ -546,22 +591,26 @@ impl Walk<'_, '_> {
 
     /// Copies the versions in use where most of the tree is not.
     fn tidy(&mut self, now: &mut Versions) {
-        if self.tree.len() < 2 * self.floor + (1 << 14) {
+        let listed = match self.by_atom {
+            Some(_) => self.atom_count as usize,
+            None => 0,
+        };
+        if self.tree.len() < 2 * self.floor + (1 << 14) + listed {
             return;
         }
         self.weigh();
         let mut fresh = Tree::new();
         fresh.start(self.atom_count);
         let mut copied = Copied::new(&self.tree);
-        now.writers = self.tree.copy_to(now.writers, &mut fresh, &mut copied);
-        now.readers = self.tree.copy_to(now.readers, &mut fresh, &mut copied);
+        let lists = self.by_atom.iter_mut().flatten().flatten();
+        for version in now.iter_mut().chain(lists) {
+            *version = self.tree.copy_to(*version, &mut fresh, &mut copied);
+        }
         // What is known of nodes moves with them, so that sets are not made twice.
         let mut nodes = Nodes::default();
         for (from, to) in copied.pairs() {
             if let Some(place) = self.nodes.known(from) {
-                let at = nodes.lists.len() as u32;
-                nodes.lists.extend_from_slice(self.nodes.list(place));
-                nodes.set(to, Place { from: at, ..place });
+                self.nodes.copy(place, to, &mut nodes);
             }
         }
         (self.tree, self.nodes) = (fresh, nodes);
@@ -571,11 +620,11 @@ impl Walk<'_, '_> {
 
     /// Notes how much there is, before some of it goes.
     fn weigh(&mut self) {
-        let nodes = &self.nodes;
+        let lists = self.by_atom.iter().flatten();
         let bytes = self.tree.heap_bytes()
             + self.flags.capacity()
-            + nodes.places.capacity() * size_of::<Place>()
-            + 4 * nodes.lists.capacity()
+            + self.nodes.heap_bytes()
+            + lists.map(|list| 4 * list.capacity()).sum::<usize>()
             + self.wide.capacity() * size_of::<((u32, Node), Source)>();
         self.peak = bytes.max(self.peak);
     }
@@ -585,135 +634,8 @@ impl Walk<'_, '_> {
         self.tree = Tree::new();
         self.tree.start(self.atom_count);
         self.nodes = Nodes::default();
+        self.by_atom = None;
         self.wide.clear();
         self.floor = 0;
-    }
-}
-
-/// What a node stands for: a short list, or a set.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
-    from: u32,
-    len: u16,
-    before: bool,
-}
-
-const UNKNOWN: Place = Place {
-    from: u32::MAX,
-    len: 0,
-    before: false,
-};
-
-/// What nodes stand for, found once each.
-#[derive(Default)]
-struct Nodes {
-    places: Vec<Place>,
-    lists: Vec<Source>,
-}
-
-impl Nodes {
-    fn known(&self, node: Node) -> Option<Place> {
-        let place = self.places.get(node as usize).copied();
-        place.filter(|&place| place != UNKNOWN)
-    }
-
-    fn set(&mut self, node: Node, place: Place) {
-        if self.places.len() <= node as usize {
-            self.places.resize(node as usize + 1, UNKNOWN);
-        }
-        self.places[node as usize] = place;
-    }
-
-    fn list(&self, place: Place) -> &[Source] {
-        &self.lists[place.from as usize..place.from as usize + usize::from(place.len)]
-    }
-
-    /// What a node stands for; `order` numbers the instruction of an event.
-    fn of(
-        &mut self,
-        node: Node,
-        tree: &Tree,
-        sets: &mut Sets,
-        order: impl Fn(u32) -> u32,
-    ) -> Place {
-        if let Some(place) = self.known(node) {
-            return place;
-        }
-        let mut stack = vec![node];
-        while let Some(&at) = stack.last() {
-            if self.known(at).is_some() {
-                stack.pop();
-                continue;
-            }
-            let place = match tree.view(at) {
-                View::Leaf(event) => {
-                    let from = self.lists.len() as u32;
-                    self.lists
-                        .extend(event.map(|event| Source::instruction(order(event))));
-                    Place {
-                        from,
-                        len: u16::from(event.is_some()),
-                        before: event.is_none(),
-                    }
-                }
-                View::Pair(a, b) | View::Over(a, b) | View::Join(a, b) => {
-                    match (self.known(a), self.known(b)) {
-                        (Some(a), Some(b)) => self.union(a, b, sets),
-                        (a_known, b_known) => {
-                            stack.extend(a_known.is_none().then_some(a));
-                            stack.extend(b_known.is_none().then_some(b));
-                            continue;
-                        }
-                    }
-                }
-            };
-            self.set(at, place);
-            stack.pop();
-        }
-        self.known(node).unwrap_or(UNKNOWN)
-    }
-
-    /// A list with sets in it becomes one set, as whoever asks for it is not the last.
-    fn as_one(&mut self, node: Node, place: Place, sets: &mut Sets) -> Place {
-        let list = self.list(place);
-        if list.len() < 2 || !list.iter().any(|source| source.is_set()) {
-            return place;
-        }
-        let set = sets.make(list);
-        let one = Place {
-            from: self.lists.len() as u32,
-            len: 1,
-            ..place
-        };
-        self.lists.push(set);
-        self.set(node, one);
-        one
-    }
-
-    fn union(&mut self, a: Place, b: Place, sets: &mut Sets) -> Place {
-        let before = a.before || b.before;
-        if b.len == 0 || a.from == b.from && a.len == b.len {
-            return Place { before, ..a };
-        }
-        if a.len == 0 {
-            return Place { before, ..b };
-        }
-        let mut both: smallvec::SmallVec<[Source; 2 * DIRECT]> = smallvec::SmallVec::new();
-        both.extend_from_slice(self.list(a));
-        both.extend_from_slice(self.list(b));
-        both.sort_unstable();
-        both.dedup();
-        let from = self.lists.len() as u32;
-        if both.len() > DIRECT {
-            let set = sets.make(&both);
-            self.lists.push(set);
-        } else {
-            self.lists.extend_from_slice(&both);
-        }
-        Place {
-            from,
-            len: (self.lists.len() as u32 - from) as u16,
-            before,
-        }
     }
 }

@@ -34,6 +34,7 @@ mod erase;
 mod graph;
 mod level;
 mod memory;
+mod nodes;
 mod ordered;
 mod reduce;
 mod semaphores;

@@ -394,6 +394,9 @@ impl Tree {
         to: &mut Tree,
         copied: &mut Copied,
     ) -> Node {
+        if let Some(copy) = copied.get(root) {
+            return copy;
+        }
         let mut stack = vec![root];
         while let Some(&node) = stack.last() {
             if copied.get(node).is_some() {
