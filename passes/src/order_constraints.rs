@@ -12,10 +12,10 @@ pass_options! {
     /// States what must keep its order though no byte says so: ORDERED in `deps`.
     ///
     /// Barriers, `drain`, `halt` and what nobody can look into order everything in their block;
-    /// instructions that wait or signal order their engine; accumulators, random state and other
-    /// hidden state order their users; effects seen outside and collectives come one after the
-    /// other, and so do the instructions of a loop with `no_reorder`. ORDERED edges the program
-    /// stated itself stay.
+    /// instructions that wait or signal order their engine or DMA queue; accumulators, random state
+    /// and other hidden state order their users; effects seen outside and collectives come one
+    /// after the other, and so do the instructions of a loop with `no_reorder`. ORDERED edges the
+    /// program stated itself stay.
     pub struct OrderConstraints {}
 }
 

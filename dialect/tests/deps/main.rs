@@ -5,5 +5,6 @@
 mod erase;
 mod graph;
 mod memory;
+mod ordered;
 mod reduce;
 mod support;
