@@ -264,6 +264,27 @@ fn merge(graph: &Graph, old: &Graph, replaced: Kinds) -> Graph {
     merged
 }
 
+/// What no instruction is numbered.
+const NO_ID: u32 = u32::MAX;
+
+/// So many numbers that no instruction has: those behind the largest, or, where too few are left
+/// there, the smallest. There always are so many, as instructions are counted in fewer bits.
+fn free_ids(ids: &[u32], count: usize) -> Vec<u32> {
+    let taken = ids.iter().copied().filter(|&id| id != NO_ID);
+    let next = taken.clone().max().map_or(0, |id| id + 1);
+    if (NO_ID - next) as usize >= count {
+        return (next..NO_ID).take(count).collect();
+    }
+    let mut taken: Vec<u32> = taken.collect();
+    taken.sort_unstable();
+    let mut taken = taken.into_iter().peekable();
+    let is_free = |id: &u32| {
+        while taken.next_if(|other| other < id).is_some() {}
+        taken.peek() != Some(id)
+    };
+    (0..NO_ID).filter(is_free).take(count).collect()
+}
+
 /// Numbers in the program.
 struct Names {
     ids: Vec<u32>,
@@ -310,21 +331,15 @@ impl Names {
                 }
             }
         }
-        let mut ids = vec![u32::MAX; graph.ops.len()];
-        let mut next = 0u32;
-        for (at, &op) in graph.ops.iter().enumerate() {
-            if let Some(id) = ir.int_cell(COL_ID, op) {
-                ids[at] = id;
-                next = next.max(id.saturating_add(1));
-            }
-        }
-        let mut new_ids = Vec::new();
-        for (at, &op) in graph.ops.iter().enumerate() {
-            if needed[at] && ids[at] == u32::MAX {
-                ids[at] = next;
-                new_ids.push((op, next));
-                next = next.saturating_add(1);
-            }
+        let stated = |&op: &Op| ir.int_cell(COL_ID, op).unwrap_or(NO_ID);
+        let mut ids: Vec<u32> = graph.ops.iter().map(stated).collect();
+        let unnamed = |at: &usize| needed[*at] && ids[*at] == NO_ID;
+        let nameless: Vec<usize> = (0..ids.len()).filter(unnamed).collect();
+        let free = free_ids(&ids, nameless.len());
+        let mut new_ids = Vec::with_capacity(nameless.len());
+        for (at, id) in nameless.into_iter().zip(free) {
+            ids[at] = id;
+            new_ids.push((graph.ops[at], id));
         }
         Names {
             ids,
