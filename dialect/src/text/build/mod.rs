@@ -61,6 +61,18 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Where an integer stands in this statement; the statement where it is part of its shape.
+    fn int_place(&self, src: IntSrc) -> Place {
+        match src {
+            IntSrc::Const(_) => Place::Span(self.base..self.base),
+            IntSrc::Hole { hole, negative } => {
+                let hole = self.hole(hole);
+                let start = hole.start as usize - usize::from(negative);
+                Place::Span(start..(hole.start + hole.len) as usize)
+            }
+        }
+    }
+
     pub(super) fn number_text(&self, src: &'a NumSrc) -> &'a str {
         match src {
             NumSrc::Const(text) => text,
@@ -234,7 +246,7 @@ impl<'s> Builder<'_, 's> {
             regions,
             loc,
         });
-        self.columns(recipe, op, order.as_deref());
+        self.columns(recipe, op, order.as_deref())?;
         let hint = self.hint(recipe)?;
         let iv = match &recipe.iv {
             Some(name) => Some(self.ir.ctx.str(src.hole_text(name.hole))),
@@ -308,7 +320,7 @@ impl<'s> Builder<'_, 's> {
             Some(order) => Some(self.order(order, &mut indices)?),
             None => None,
         };
-        self.columns(recipe, op, order.as_deref());
+        self.columns(recipe, op, order.as_deref())?;
         let roles: Vec<usize> = match (&recipe.segments, recipe.code) {
             (Some(sizes), _) => sizes
                 .iter()
@@ -341,35 +353,38 @@ impl<'s> Builder<'_, 's> {
         Ok(())
     }
 
-    fn columns(&mut self, recipe: &OpRecipe, op: Op, order: Option<&[OrderTerm]>) {
-        let src = self.src;
+    fn columns(&mut self, recipe: &OpRecipe, op: Op, order: Option<&[OrderTerm]>) -> Res<()> {
         if let Some(id) = recipe.id {
-            match u32::try_from(src.int(id)) {
-                Ok(id) if id != u32::MAX => self.ir.set_int_cell(COL_ID, op, Some(id)),
-                _ => {
-                    // Kept where the verifier sees and refuses it.
-                    let attr = self.ir.ctx.int(src.int(id));
-                    self.ir.set_attr(op, "id", Some(attr));
-                }
-            }
+            let id = self.instruction_number(id)?;
+            self.ir.set_int_cell(COL_ID, op, Some(id));
         }
         if let Some(deps) = &recipe.deps {
-            let words: SmallVec<[u64; 8]> = deps
-                .iter()
-                .map(|dep| {
-                    Dep {
-                        kind: dep.kind,
-                        id: u32::try_from(src.int(dep.id)).unwrap_or(u32::MAX),
-                        set: dep.set,
-                    }
-                    .word()
-                })
-                .collect();
+            let mut words: SmallVec<[u64; 8]> = SmallVec::with_capacity(deps.len());
+            for dep in deps {
+                let id = self.instruction_number(dep.id)?;
+                let (kind, set) = (dep.kind, dep.set);
+                words.push(Dep { kind, id, set }.word());
+            }
             self.ir.set_words_cell(COL_DEPS, op, Some(&words));
         }
         if let Some(order) = order {
             self.ir
                 .set_words_cell(COL_ORDER, op, Some(&order_words(order)));
+        }
+        Ok(())
+    }
+
+    /// The number of an instruction or of a set.
+    fn instruction_number(&self, src: IntSrc) -> Res<u32> {
+        let value = self.src.int(src);
+        match u32::try_from(value) {
+            Ok(id) if id != u32::MAX => Ok(id),
+            _ => {
+                let message = format!("instruction number {value} is out of range");
+                let error = Diagnostic::error(self.src.int_place(src), message);
+                let help = format!("numbers of instructions and sets are 0 to {}", u32::MAX - 1);
+                Err(Some(Box::new(error.help(help))))
+            }
         }
     }
 
