@@ -1,6 +1,7 @@
 //! `dep_reduction`: no edge that others imply.
 
-use bir_dialect::analysis::deps::{Kinds, attach, attached, reduce_in};
+use bir_dialect::analysis::deps::{Graph, Kinds, attach, attached, reduce_in};
+use bir_dialect::bir::program::COL_ID;
 use bir_dialect::ir::{Ir, Op};
 use bir_dialect::text::diag::{Diagnostic, Part, Place};
 
@@ -43,17 +44,22 @@ impl Pass for DepReduction {
     fn run(&self, ir: &mut Ir, on: &[Op], cx: &mut PassContext<'_>) -> Changed {
         let found = cx.each(ir, on, |ir, func| {
             let graph = attached(ir, func);
-            (graph.edge_count() as u64, reduce_in(ir, func, &graph))
+            let reduced =
+                reduce_in(ir, func, &graph).map_err(|op| (op, cycle_text(ir, &graph, op)));
+            (graph.edge_count() as u64, reduced)
         });
         let mut changed = false;
         for ((before, reduced), &func) in found.into_iter().zip(on) {
             cx.matched(before);
             let reduced = match reduced {
                 Ok(reduced) => reduced,
-                Err(op) => {
+                Err((op, cycle)) => {
                     let place = Place::Op(op, Part::Whole);
-                    let message = "cannot reduce dependences: this instruction depends on itself";
-                    cx.report(Diagnostic::error(place, message));
+                    let message = format!(
+                        "cannot reduce dependences: this instruction depends on itself, by the cycle {cycle}"
+                    );
+                    let help = "a dependence holds in program order: take the one that leads to an instruction further down out of `deps`";
+                    cx.report(Diagnostic::error(place, message).help(help));
                     break;
                 }
             };
@@ -71,4 +77,27 @@ impl Pass for DepReduction {
         }
         Changed::from_bool(changed)
     }
+}
+
+/// Instructions of a cycle a message names; the middle of a longer one is left out.
+const NAMED: usize = 12;
+
+/// "5 -> 6 -> 5": each depends on the one before it.
+fn cycle_text(ir: &Ir, graph: &Graph, op: Op) -> String {
+    let number = graph.ops().iter().position(|&other| other == op);
+    let cycle = graph.cycle(number.unwrap_or(0) as u32);
+    let name = |&at: &u32| {
+        let op = graph.ops()[at as usize];
+        // What others depend on has a number.
+        let id = ir.int_cell(COL_ID, op);
+        id.map_or_else(|| ir.name_text(op).to_owned(), |id| id.to_string())
+    };
+    let mut names: Vec<String> = cycle.iter().map(name).collect();
+    let count = names.len();
+    names.extend(names.first().cloned());
+    if count > NAMED {
+        let left_out = NAMED / 2..count - NAMED / 2;
+        names.splice(left_out, ["…".to_owned()]);
+    }
+    names.join(" -> ")
 }

@@ -114,6 +114,14 @@ fn a_cycle_is_named_and_not_reduced() {
     let graph = attached(&ir, func);
     let on = reduce(&graph).unwrap_err();
     assert!(graph.ops().iter().position(|&op| op == on).unwrap() != 1);
+    assert_eq!(graph.cycle(0), [0, 2]);
+    assert!(graph.cycle(1).is_empty());
+    // Through a set, in the order of who depends on whom.
+    let (ir, func) = function(
+        "nop {id = 0, deps = [flow #1]}\nnop {id = 1, deps = [flow 0]}\n\
+         nop {id = 2, deps = [anti 1]}\nnop {id = 3}\ndepset #1 = [2, 3]",
+    );
+    assert_eq!(attached(&ir, func).cycle(0), [0, 1, 2]);
 }
 
 /// How a location is written in slices, and read.

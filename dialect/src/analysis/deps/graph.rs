@@ -134,6 +134,42 @@ impl Graph {
         found
     }
 
+    /// The instructions of a shortest cycle through one, each depending on the one before it and the
+    /// first on the last; empty where it does not depend on itself.
+    pub fn cycle(&self, number: u32) -> Vec<u32> {
+        // Back through edges and sets; each remembers who led there.
+        let mut led: hashbrown::HashMap<Source, Source> = hashbrown::HashMap::new();
+        let own = Source::instruction(number);
+        let mut todo = std::collections::VecDeque::from([own]);
+        while let Some(at) = todo.pop_front() {
+            let before: Vec<Source> = match at.is_set() {
+                true => self.members(at.number()).to_vec(),
+                false => {
+                    let edges = self.edges(at.number()).iter();
+                    edges.map(|edge| edge.source()).collect()
+                }
+            };
+            for source in before {
+                if led.contains_key(&source) {
+                    continue;
+                }
+                led.insert(source, at);
+                if source != own {
+                    todo.push_back(source);
+                    continue;
+                }
+                let mut cycle = vec![number];
+                let mut next = led.get(&own).copied();
+                while let Some(at) = next.filter(|&at| at != own) {
+                    cycle.extend((!at.is_set()).then_some(at.number()));
+                    next = led.get(&at).copied();
+                }
+                return cycle;
+            }
+        }
+        Vec::new()
+    }
+
     /// Accesses whose bytes are known roughly only, because all of the function passed the limit
     /// of ranges: edges may be too many.
     pub fn capped(&self) -> usize {
