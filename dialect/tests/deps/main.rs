@@ -7,4 +7,5 @@ mod graph;
 mod memory;
 mod ordered;
 mod reduce;
+mod still;
 mod support;

@@ -190,6 +190,12 @@ struct Instruction {
 enum Item {
     Instruction(Instruction),
     Loop(i64, Vec<Item>),
+    /// A loop that may make no trip.
+    Maybe(Vec<Item>),
+    /// One of two.
+    Either(Vec<Item>, Vec<Item>),
+    /// A branch: touches nothing.
+    Branch,
 }
 
 pub struct Program {
@@ -429,6 +435,102 @@ pub fn random_program(rng: &mut Rng, most: u64, loops: bool, alike: bool) -> Pro
     }
 }
 
+/// A program of at most about so many instructions whose accesses stand still: loops in loops with
+/// bodies of several blocks, some of which may not run.
+pub fn still_program(rng: &mut Rng, most: u64) -> Program {
+    let mut still = Still {
+        text: String::from(
+            "bir.module @m {\nbir.func @f {\n%n = alloc dram<1x1xi32> {kind = input}\n",
+        ),
+        left: 1 + rng.below(most) as u32,
+        count: 1,
+        regions: 0,
+    };
+    for (at, place) in PLACES.iter().enumerate() {
+        still.text += &format!("%l{at} = alloc {}\n", place.text);
+    }
+    still.text += "%c = register_load <- %n\n";
+    let mut items = vec![Item::Branch];
+    items.extend(still.block(rng, 0));
+    still.text += "}\n}\n";
+    Program {
+        text: still.text,
+        items,
+        instructions: still.count,
+    }
+}
+
+struct Still {
+    text: String,
+    left: u32,
+    count: u32,
+    regions: u32,
+}
+
+impl Still {
+    fn block(&mut self, rng: &mut Rng, depth: u32) -> Vec<Item> {
+        let mut items = Vec::new();
+        // Often few, so that a location is accessed on some of the ways only.
+        for _ in 0..rng.below(if depth == 0 { 12 } else { 4 }) {
+            if self.left == 0 {
+                break;
+            }
+            self.left -= 1;
+            if depth < 3 && rng.below(3) == 0 {
+                let head = match rng.below(6) {
+                    0 => "while %c".to_owned(),
+                    1 => format!("loop %i{depth} = 0 to %c"),
+                    _ => format!("loop %i{depth} = 0 to 2"),
+                };
+                self.text += &format!("{head} {{\n");
+                let body = self.body(rng, depth + 1);
+                self.text += "}\n";
+                items.push(match head.ends_with('2') {
+                    true => Item::Loop(2, body),
+                    false => Item::Maybe(body),
+                });
+            } else {
+                let (instruction, line) = random_instruction(rng, &[], None);
+                self.text += &format!("{line}\n");
+                self.count += 1;
+                items.push(Item::Instruction(instruction));
+            }
+        }
+        items
+    }
+
+    fn body(&mut self, rng: &mut Rng, depth: u32) -> Vec<Item> {
+        let mut items = self.block(rng, depth);
+        self.regions += 1;
+        let id = self.regions;
+        let branch = |still: &mut Still, text: &str| {
+            still.text += text;
+            still.count += 1;
+            Item::Branch
+        };
+        match rng.below(3) {
+            0 => {
+                items.push(branch(self, &format!("br ^c{id}\n^c{id}:\n")));
+                items.extend(self.block(rng, depth));
+            }
+            1 => {
+                items.push(branch(
+                    self,
+                    &format!("cond_br %c, ^a{id}, ^b{id}\n^a{id}:\n"),
+                ));
+                let mut one = self.block(rng, depth);
+                one.push(branch(self, &format!("br ^c{id}\n^b{id}:\n")));
+                let mut other = self.block(rng, depth);
+                other.push(branch(self, &format!("br ^c{id}\n^c{id}:\n")));
+                items.push(Item::Either(one, other));
+                items.extend(self.block(rng, depth));
+            }
+            _ => {}
+        }
+        items
+    }
+}
+
 /// One execution: the instruction, and the loops it was in with their trips.
 #[derive(Clone, PartialEq)]
 struct Execution {
@@ -480,15 +582,52 @@ impl Run {
                     next.0 += 1;
                     self.execute(instruction, now);
                 }
-                Item::Loop(trips, body) => {
-                    let id = next.1;
-                    next.1 += 1;
-                    let start = *next;
-                    for trip in 0..*trips {
-                        *next = start;
-                        around.push((id, trip));
-                        self.items(body, around, next);
-                        around.pop();
+                Item::Branch => next.0 += 1,
+                Item::Loop(trips, body) => self.iterations(*trips, body, around, next),
+                Item::Maybe(body) => {
+                    let before = self.map.clone();
+                    self.iterations(2, body, around, next);
+                    self.join(before);
+                }
+                Item::Either(one, other) => {
+                    let before = self.map.clone();
+                    self.items(one, around, next);
+                    let behind = std::mem::replace(&mut self.map, before);
+                    self.items(other, around, next);
+                    self.join(behind);
+                }
+            }
+        }
+    }
+
+    fn iterations(
+        &mut self,
+        trips: i64,
+        body: &[Item],
+        around: &mut Vec<(u32, i64)>,
+        next: &mut (u32, u32),
+    ) {
+        let id = next.1;
+        next.1 += 1;
+        let start = *next;
+        for trip in 0..trips {
+            *next = start;
+            around.push((id, trip));
+            self.items(body, around, next);
+            around.pop();
+        }
+    }
+
+    /// What either of two ways leaves.
+    fn join(&mut self, other: Vec<Byte>) {
+        for (byte, other) in self.map.iter_mut().zip(other) {
+            for (list, more) in [
+                (&mut byte.writers, other.writers),
+                (&mut byte.readers, other.readers),
+            ] {
+                for one in more {
+                    if !list.contains(&one) {
+                        list.push(one);
                     }
                 }
             }

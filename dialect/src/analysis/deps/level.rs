@@ -10,7 +10,10 @@
 //!
 //! and only those take part further out. Two versions are carried along: who wrote each atom last,
 //! and who read it since. Where every access is of few atoms they are lists by atom, which cost the
-//! same however large the storage is.
+//! same however large the storage is. Where accesses in loops stand still, what they see and leave
+//! is told byte by byte, see `still`.
+
+mod still;
 
 use hashbrown::HashMap;
 
@@ -19,12 +22,13 @@ use super::super::index::collect::Collected;
 use super::super::index::event::{Event, Extent, Writes};
 use super::super::index::flow::{Flow, LoopId, LoopKind, MAX_DEPTH};
 use super::super::index::storage::Part;
-use super::super::index::tree::{Copied, Marks, Node, Tree, UNDEFINED, View};
+use super::super::index::tree::{Copied, Marks, Node, OUTSIDE, Tree, UNDEFINED, View};
 use super::build::Builder;
 use super::graph::Source;
 use super::nodes::Nodes;
 use super::sets::{DIRECT, Sets};
 use crate::bir::program::DepKind;
+use still::{Kept, Masks};
 
 /// An access sees what was there before the body gone through last.
 const SEES_BEFORE: u8 = 1;
@@ -33,17 +37,21 @@ const WRITE_SEEN: u8 = 2;
 /// What an access read has not been overwritten since.
 const READ_SEEN: u8 = 4;
 
-/// Who wrote last, and who read since; nothing where they are by atom.
-type Versions = [Node; 2];
+/// Who wrote last, and who read since, which are nothing where they are by atom; and what is
+/// overwritten for certain since the body of a loop began, as a mask.
+type Versions = [Node; 3];
 
 const WRITERS: usize = 0;
 const READERS: usize = 1;
-const NOTHING: Versions = [UNDEFINED; 2];
+const MASK: usize = 2;
+const NOTHING: Versions = [UNDEFINED; 3];
 
 pub(super) struct Levels<'a> {
     all: &'a Collected,
     /// Per loop, the outermost one around it, or itself, that is not nested too deeply.
     level_of: Vec<LoopId>,
+    /// Per loop with branches in its body, the segments that every iteration comes to.
+    cuts: HashMap<LoopId, Vec<bool>, foldhash::fast::FixedState>,
     peak: usize,
 }
 
@@ -58,9 +66,19 @@ impl<'a> Levels<'a> {
                 _ => LoopId(at),
             });
         }
+        // Loops whose bodies hold branches: chains are counted in order.
+        let chain = |at: u32| flow.segments[at as usize].chain;
+        let has_branches = |id: &LoopId| {
+            let span = flow.span(*id);
+            level_of[id.0 as usize] == *id && chain(span.first) != chain(span.last)
+        };
+        let loops = (0..flow.loop_count() as u32).map(LoopId);
+        let cuts = loops.filter(has_branches);
+        let cuts = cuts.map(|id| (id, still::cuts(flow, id))).collect();
         Levels {
             all,
             level_of,
+            cuts,
             peak: 0,
         }
     }
@@ -82,6 +100,11 @@ impl<'a> Levels<'a> {
             tree: Tree::new(),
             nodes: Nodes::default(),
             flags: vec![SEES_BEFORE | WRITE_SEEN | READ_SEEN; events.len()],
+            masks: Masks::new(part.map.count()),
+            masked: Vec::new(),
+            laid: HashMap::default(),
+            kept: HashMap::default(),
+            kept_bytes: 0,
             found: Vec::new(),
             list: Vec::new(),
             wide: HashMap::default(),
@@ -106,6 +129,9 @@ impl<'a> Levels<'a> {
         }
         loops.sort_unstable();
         loops.dedup();
+        if !loops.is_empty() {
+            walk.masked.resize(events.len(), UNDEFINED);
+        }
         for &id in loops.iter().rev() {
             let span = flow.span(id);
             let of = |bound: u32| events.partition_point(|event| event.segment < bound);
@@ -126,6 +152,15 @@ struct Walk<'w, 'a> {
     tree: Tree,
     nodes: Nodes,
     flags: Vec<u8>,
+    masks: Masks,
+    /// Per event, what it does not see of what was there before the body gone through last; empty
+    /// where there are no loops.
+    masked: Vec<Node>,
+    /// Versions under masks.
+    laid: HashMap<(Node, Node, Node), Node, foldhash::fast::FixedState>,
+    /// What loops do that the body around has not come to.
+    kept: HashMap<LoopId, Kept, foldhash::fast::FixedState>,
+    kept_bytes: usize,
     found: Vec<Node>,
     list: Vec<Source>,
     /// Long lists by footprint and version.
@@ -194,10 +229,8 @@ impl Walk<'_, '_> {
         };
         let mut alike = true;
         let mut first = None;
+        // Also those nobody outside meets: which ones these are depends on the kinds wanted.
         for at in range {
-            if self.flags[at] == 0 {
-                continue;
-            }
             let own = common(at);
             alike &= *first.get_or_insert(own) == own;
         }
@@ -264,7 +297,8 @@ impl Walk<'_, '_> {
         let chain = |at: usize| self.flow.segments[self.events[at].segment as usize].chain;
         let straight = range.clone().all(|at| chain(at) == chain(range.start));
         if straight {
-            self.by_atom = self.is_fine(frame, range.clone()).then(|| {
+            let listed = self.masked.is_empty() && self.is_fine(frame, range.clone());
+            self.by_atom = listed.then(|| {
                 let list = || vec![UNDEFINED; self.atom_count as usize];
                 [list(), list()]
             });
@@ -276,11 +310,14 @@ impl Walk<'_, '_> {
                 at = end;
                 self.tidy(&mut now);
             }
-            if body.is_some() {
-                self.close(now, range);
+            if let Some(id) = body {
+                self.close(now, range.clone());
+                let sure = self.is_sure(id, range.start);
+                self.keep(frame, now, sure, range);
             }
-        } else {
-            self.branches(frame, range, builder);
+        } else if let Some(now) = self.branches(frame, range.clone(), builder) {
+            self.close(now, range.clone());
+            self.keep(frame, now, true, range);
         }
         self.clear();
     }
@@ -292,6 +329,16 @@ impl Walk<'_, '_> {
             ranges.map(|&(lo, hi)| (hi - lo) as usize).sum::<usize>() <= DIRECT
         };
         range.len() >= self.atom_count as usize / 4 && range.clone().all(few)
+    }
+
+    /// Whether every iteration of a body comes to an event of it, or to the loop in it around that.
+    fn is_sure(&self, id: LoopId, at: usize) -> bool {
+        let Some(cuts) = self.levels.cuts.get(&id) else {
+            return true;
+        };
+        let child = self.child(Some(id), &self.events[at]);
+        let segment = child.map_or(self.events[at].segment, |id| self.flow.span(id).first);
+        cuts[(segment - self.flow.span(id).first) as usize]
     }
 
     /// Where the step that starts at an event ends: the instruction, or the loop it is in.
@@ -354,25 +401,31 @@ impl Walk<'_, '_> {
             }
             let to = self.order(at);
             let print = self.print(frame, at);
-            let before = self.sources(&now, WRITERS, print, &mut builder.sets);
+            let mask = self.masked.get(at).copied().unwrap_or(UNDEFINED);
+            let mut left = now;
+            left[WRITERS] = self.lay(mask, now[WRITERS], OUTSIDE);
+            let before = self.sources(&left, WRITERS, print, &mut builder.sets);
             if effect.is_read() {
                 builder.all(DepKind::Flow, &self.list, to);
             }
             if effect.is_write() {
                 builder.all(DepKind::Output, &self.list, to);
                 if builder.wanted.has(DepKind::Anti) {
-                    self.sources(&now, READERS, print, &mut builder.sets);
+                    left[READERS] = self.lay(mask, now[READERS], UNDEFINED);
+                    self.sources(&left, READERS, print, &mut builder.sets);
                     builder.all(DepKind::Anti, &self.list, to);
                 }
             }
             if !before {
                 self.flags[at] &= !SEES_BEFORE;
+            } else if frame.body.is_some() {
+                self.masked[at] = self.masks.either(now[MASK], mask);
             }
         }
         let child = self.child(frame.body, &self.events[step.start]);
         match child {
             None => self.instruction(frame, step, now, builder.wanted.has(DepKind::Anti)),
-            Some(_) => self.inner_loop(frame, child, step, now, builder.wanted.has(DepKind::Anti)),
+            Some(id) => self.inner_loop(frame, id, step, now, builder.wanted.has(DepKind::Anti)),
         }
     }
 
@@ -406,11 +459,16 @@ impl Walk<'_, '_> {
     fn inner_loop(
         &mut self,
         frame: Frame,
-        child: Option<LoopId>,
+        child: LoopId,
         step: std::ops::Range<usize>,
         mut now: Versions,
         anti: bool,
     ) -> Versions {
+        let (writers, readers) = self.whole_loop(frame, child, step.clone(), &mut now, anti);
+        if writers && (readers || !anti) {
+            return now;
+        }
+        let told = now;
         let mut left = 0;
         let mut killed = false;
         for at in step.clone() {
@@ -418,7 +476,7 @@ impl Walk<'_, '_> {
                 continue;
             }
             left += u32::from(self.flags[at] & WRITE_SEEN != 0);
-            if self.kills(frame, child, at) {
+            if self.kills(frame, Some(child), at) {
                 self.overwrite(&mut now, frame, at, anti);
                 killed |= self.flags[at] & WRITE_SEEN != 0;
             }
@@ -437,6 +495,12 @@ impl Walk<'_, '_> {
                 self.spread(&mut now, READERS, frame, at);
             }
         }
+        if writers {
+            now[WRITERS] = told[WRITERS];
+        }
+        if readers {
+            now[READERS] = told[READERS];
+        }
         now
     }
 
@@ -454,6 +518,11 @@ impl Walk<'_, '_> {
             now[WRITERS] = self.tree.write(now[WRITERS], lo, hi, leaf);
             if anti {
                 now[READERS] = self.tree.write(now[READERS], lo, hi, UNDEFINED);
+            }
+        }
+        if frame.body.is_some() && self.extent(at).varies.is_none() {
+            for &(lo, hi) in self.atoms.ranges(self.print(frame, at)) {
+                now[MASK] = self.masks.kill(now[MASK], lo, hi);
             }
         }
     }
@@ -506,7 +575,7 @@ impl Walk<'_, '_> {
         for &node in &self.found {
             // Nothing is to be remembered of one instruction.
             if let View::Leaf(event) = self.tree.view(node) {
-                before |= event.is_none();
+                before |= node == UNDEFINED;
                 let at = event.map(|event| self.order(event as usize));
                 self.list.extend(at.map(Source::instruction));
                 continue;
@@ -531,8 +600,14 @@ impl Walk<'_, '_> {
         before
     }
 
-    /// Blocks: versions are joined where paths meet.
-    fn branches(&mut self, frame: Frame, range: std::ops::Range<usize>, builder: &mut Builder) {
+    /// Blocks: versions are joined where paths meet. Returns what is at the ends of a loop's body,
+    /// where that is the only way out of it.
+    fn branches(
+        &mut self,
+        frame: Frame,
+        range: std::ops::Range<usize>,
+        builder: &mut Builder,
+    ) -> Option<Versions> {
         let (first, last) = match frame.body {
             Some(id) => (self.flow.span(id).first, self.flow.span(id).last),
             None => {
@@ -549,19 +624,7 @@ impl Walk<'_, '_> {
         let mut at = range.start;
         let mut segment = first;
         while segment <= last {
-            let mut now: Option<Versions> = None;
-            for &pred in self.flow.preds(segment) {
-                let coming = pred
-                    .checked_sub(first)
-                    .and_then(|at| out.get(at as usize).copied())
-                    .unwrap_or(NOTHING);
-                now = Some(match now {
-                    None => coming,
-                    Some(known) => [WRITERS, READERS]
-                        .map(|which| self.tree.either(known[which], coming[which])),
-                });
-            }
-            let mut now = now.unwrap_or(NOTHING);
+            let mut now = self.arriving(segment, first, &out).unwrap_or(NOTHING);
             let mut end_segment = segment;
             while at < range.end && self.events[at].segment <= end_segment {
                 let child = self.child(frame.body, &self.events[at]);
@@ -587,6 +650,33 @@ impl Walk<'_, '_> {
                 segment += 1;
             }
         }
+        let kind = self.flow.span(frame.body?).kind;
+        match kind {
+            // What comes next stands behind the ends of the body.
+            LoopKind::Counted { .. } => self.arriving(last + 1, first, &out),
+            LoopKind::Cycle | LoopKind::Tangle => None,
+        }
+    }
+
+    /// What the ways to a segment have in common, or any of them left; `out` is what is behind the
+    /// segments from `first` on.
+    fn arriving(&mut self, segment: u32, first: u32, out: &[Versions]) -> Option<Versions> {
+        let mut now: Option<Versions> = None;
+        for &pred in self.flow.preds(segment) {
+            let coming = pred
+                .checked_sub(first)
+                .and_then(|at| out.get(at as usize).copied())
+                .unwrap_or(NOTHING);
+            now = Some(match now {
+                None => coming,
+                Some(known) => [
+                    self.tree.either(known[WRITERS], coming[WRITERS]),
+                    self.tree.either(known[READERS], coming[READERS]),
+                    self.masks.both(known[MASK], coming[MASK]),
+                ],
+            });
+        }
+        now
     }
 
     /// Copies the versions in use where most of the tree is not.
@@ -603,7 +693,7 @@ impl Walk<'_, '_> {
         fresh.start(self.atom_count);
         let mut copied = Copied::new(&self.tree);
         let lists = self.by_atom.iter_mut().flatten().flatten();
-        for version in now.iter_mut().chain(lists) {
+        for version in now[..MASK].iter_mut().chain(lists) {
             *version = self.tree.copy_to(*version, &mut fresh, &mut copied);
         }
         // What is known of nodes moves with them, so that sets are not made twice.
@@ -615,6 +705,7 @@ impl Walk<'_, '_> {
         }
         (self.tree, self.nodes) = (fresh, nodes);
         self.wide.clear();
+        self.laid.clear();
         self.floor = self.tree.len();
     }
 
@@ -625,7 +716,11 @@ impl Walk<'_, '_> {
             + self.flags.capacity()
             + self.nodes.heap_bytes()
             + lists.map(|list| 4 * list.capacity()).sum::<usize>()
-            + self.wide.capacity() * size_of::<((u32, Node), Source)>();
+            + self.wide.capacity() * size_of::<((u32, Node), Source)>()
+            + self.laid.capacity() * size_of::<((Node, Node, Node), Node)>()
+            + 4 * self.masked.capacity()
+            + self.masks.heap_bytes()
+            + self.kept_bytes;
         self.peak = bytes.max(self.peak);
     }
 
@@ -636,6 +731,7 @@ impl Walk<'_, '_> {
         self.nodes = Nodes::default();
         self.by_atom = None;
         self.wide.clear();
+        self.laid.clear();
         self.floor = 0;
     }
 }

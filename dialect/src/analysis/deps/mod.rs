@@ -22,10 +22,13 @@
 //! * [`erase`] – instructions go, and hand over what others owe to them and they to others;
 //! * [`Memory`] – the questions rewrites ask, kept up to date while instructions come and go.
 //!
-//! Exactness: straight code is exact. In a loop, accesses whose indices have equal coefficients
-//! are compared exactly within the iteration; others by all they touch, and then overwrite nothing
-//! for certain, so there may be edges too many and never one too few. What a loop does to what
-//! stands outside of it is what all its iterations do. The same holds below
+//! Exactness: straight code is exact, and so are `loop` and `while` where no access moves with
+//! their indices, whatever the blocks of their bodies: every way through blocks counts. In other
+//! loops, accesses whose indices have equal coefficients are compared exactly within the iteration;
+//! others by all they touch, and then overwrite nothing for certain, so there may be edges too many
+//! and never one too few. What an access that a loop moves sees of what stands outside of the loop,
+//! and leaves to it, is what all its iterations touch, as a whole; it is overwritten there only by
+//! one that no branch decides over. The same holds for loops made of branches back, below
 //! [`MAX_DEPTH`](super::index::MAX_DEPTH) nested loops and where ranges pass their limit.
 
 mod build;

@@ -1,6 +1,6 @@
 //! What nodes of a version stand for, as instructions and sets.
 
-use super::super::index::tree::{Node, Tree, View};
+use super::super::index::tree::{Node, Tree, UNDEFINED, View};
 use super::graph::Source;
 use super::sets::{DIRECT, Sets};
 
@@ -79,7 +79,7 @@ impl Nodes {
                     Place {
                         from,
                         len: u16::from(event.is_some()),
-                        before: event.is_none(),
+                        before: at == UNDEFINED,
                     }
                 }
                 View::Pair(a, b) | View::Over(a, b) | View::Join(a, b) => {

@@ -9,7 +9,7 @@
 pub const MAX_DEPTH: u32 = 16;
 
 /// A loop of the function.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LoopId(pub u32);
 
 /// Behind all loops.

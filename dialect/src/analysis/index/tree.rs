@@ -133,7 +133,8 @@ impl Tree {
         })
     }
 
-    fn pair(&mut self, a: Node, b: Node) -> Node {
+    /// A node of two halves.
+    pub(in crate::analysis) fn pair(&mut self, a: Node, b: Node) -> Node {
         if a == b {
             return a;
         }
@@ -141,7 +142,8 @@ impl Tree {
         self.both(PAIR, a, b, flag)
     }
 
-    fn join(&mut self, a: Node, b: Node) -> Node {
+    /// Either of two uniform histories.
+    pub(in crate::analysis) fn join(&mut self, a: Node, b: Node) -> Node {
         if a == b {
             return a;
         }
@@ -175,7 +177,8 @@ impl Tree {
         }
     }
 
-    fn halves(&mut self, node: Node) -> (Node, Node) {
+    /// What a node says of the halves of its region.
+    pub(in crate::analysis) fn halves(&mut self, node: Node) -> (Node, Node) {
         match self.view(node) {
             View::Pair(a, b) => (a, b),
             View::Over(m, base) => match self.view(base) {
