@@ -74,6 +74,23 @@ pub struct Access {
     pub terms: SmallVec<[Term; 4]>,
 }
 
+/// As [`Access`], of pairs and terms that lie elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessView<'a> {
+    /// As of [`Access`].
+    pub dtype: DType,
+    /// As of [`Access`].
+    pub recast: bool,
+    /// As of [`Access`].
+    pub window: Option<Window>,
+    /// As of [`Access`].
+    pub offset: i64,
+    /// As of [`Access`].
+    pub pairs: &'a [Pair],
+    /// As of [`Access`].
+    pub terms: &'a [Term],
+}
+
 /// Why an access cannot be stored.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AccessError {
@@ -230,63 +247,15 @@ impl Access {
 
     /// Interns an access that is not the whole of its location.
     pub fn intern_part(&self, ctx: &mut Context) -> Result<Annot, AccessError> {
-        if self.pairs.len() > MAX_PAIRS {
-            return Err(AccessError::TooMany {
-                what: "step x count pairs",
-                limit: MAX_PAIRS,
-            });
-        }
-        if self.terms.len() > MAX_TERMS {
-            return Err(AccessError::TooMany {
-                what: "index terms",
-                limit: MAX_TERMS,
-            });
-        }
-        let mut words: SmallVec<[u64; 16]> = SmallVec::new();
-        let recast = if self.recast {
-            u64::from(self.dtype.index()) + 1
-        } else {
-            0
+        let view = AccessView {
+            dtype: self.dtype,
+            recast: self.recast,
+            window: self.window,
+            offset: self.offset,
+            pairs: &self.pairs,
+            terms: &self.terms,
         };
-        let mut head = recast | (self.pairs.len() as u64) << 8 | (self.terms.len() as u64) << 16;
-        if let Some(window) = self.window {
-            let (start, count) = (i16::try_from(window.start), u16::try_from(window.count));
-            let (Ok(start), Ok(count)) = (start, count) else {
-                return Err(AccessError::Window {
-                    start: window.start,
-                    count: window.count,
-                });
-            };
-            head |= 1 << 24 | u64::from(start as u16) << 32 | u64::from(count) << 48;
-        }
-        words.push(head);
-        words.push(self.offset as u64);
-        for pair in &self.pairs {
-            let (step, count) = (i32::try_from(pair.step), u32::try_from(pair.count));
-            let (Ok(step), Ok(count)) = (step, count) else {
-                return Err(AccessError::Pair {
-                    step: pair.step,
-                    count: pair.count,
-                });
-            };
-            words.push(u64::from(step as u32) << 32 | u64::from(count));
-        }
-        for term in &self.terms {
-            let limit = 1i64 << (COEF_BITS - 1);
-            if term.coef >= limit || term.coef < -limit {
-                return Err(AccessError::Coef { coef: term.coef });
-            }
-            let target = match term.target {
-                Target::Offset => 0,
-                Target::Partition => 1 << 63,
-            };
-            words.push(
-                target
-                    | u64::from(term.index & 0x7f) << COEF_BITS
-                    | (term.coef as u64) & ((1 << COEF_BITS) - 1),
-            );
-        }
-        Ok(ctx.annot(&words))
+        view.intern_part(ctx)
     }
 
     /// Adds `coef · d_index` to a target, keeping the terms sorted and without zeros.
@@ -343,6 +312,69 @@ impl Access {
             }
         }
         (low, high)
+    }
+}
+
+impl AccessView<'_> {
+    /// Interns an access that is not the whole of its location.
+    pub fn intern_part(&self, ctx: &mut Context) -> Result<Annot, AccessError> {
+        if self.pairs.len() > MAX_PAIRS {
+            return Err(AccessError::TooMany {
+                what: "step x count pairs",
+                limit: MAX_PAIRS,
+            });
+        }
+        if self.terms.len() > MAX_TERMS {
+            return Err(AccessError::TooMany {
+                what: "index terms",
+                limit: MAX_TERMS,
+            });
+        }
+        let mut words: SmallVec<[u64; 16]> = SmallVec::new();
+        let recast = if self.recast {
+            u64::from(self.dtype.index()) + 1
+        } else {
+            0
+        };
+        let mut head = recast | (self.pairs.len() as u64) << 8 | (self.terms.len() as u64) << 16;
+        if let Some(window) = self.window {
+            let (start, count) = (i16::try_from(window.start), u16::try_from(window.count));
+            let (Ok(start), Ok(count)) = (start, count) else {
+                return Err(AccessError::Window {
+                    start: window.start,
+                    count: window.count,
+                });
+            };
+            head |= 1 << 24 | u64::from(start as u16) << 32 | u64::from(count) << 48;
+        }
+        words.push(head);
+        words.push(self.offset as u64);
+        for pair in self.pairs {
+            let (step, count) = (i32::try_from(pair.step), u32::try_from(pair.count));
+            let (Ok(step), Ok(count)) = (step, count) else {
+                return Err(AccessError::Pair {
+                    step: pair.step,
+                    count: pair.count,
+                });
+            };
+            words.push(u64::from(step as u32) << 32 | u64::from(count));
+        }
+        for term in self.terms {
+            let limit = 1i64 << (COEF_BITS - 1);
+            if term.coef >= limit || term.coef < -limit {
+                return Err(AccessError::Coef { coef: term.coef });
+            }
+            let target = match term.target {
+                Target::Offset => 0,
+                Target::Partition => 1 << 63,
+            };
+            words.push(
+                target
+                    | u64::from(term.index & 0x7f) << COEF_BITS
+                    | (term.coef as u64) & ((1 << COEF_BITS) - 1),
+            );
+        }
+        Ok(ctx.annot(&words))
     }
 }
 

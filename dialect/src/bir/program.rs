@@ -114,6 +114,9 @@ pub fn op_names(code: OpCode) -> &'static OpNames {
     &OP_NAMES[code as usize]
 }
 
+/// Names a copy of the context has room for.
+const SOME_NAMES: usize = 400;
+
 /// A context with the dialect registered; [`OpCode`] numbers are op name handles.
 pub fn context() -> Context {
     BASE.clone()
@@ -142,6 +145,8 @@ fn base_context() -> Context {
             ctx.str(operand.name);
         }
     }
+    // What a copy has no room for it has to sort in anew, and small programs have a few hundred names.
+    ctx.reserve_strings(SOME_NAMES);
     ctx
 }
 

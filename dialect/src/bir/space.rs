@@ -144,6 +144,11 @@ macro_rules! bitset {
                 self.0 == 0
             }
 
+            /// Those in both.
+            pub const fn and(self, other: $set) -> $set {
+                $set(self.0 & other.0)
+            }
+
             /// These but not those.
             pub const fn without(self, other: $set) -> $set {
                 $set(self.0 & !other.0)
@@ -187,7 +192,7 @@ macro_rules! bitset {
     };
 }
 
-use super::num::DType;
+use super::num::{DType, DTypeClass};
 
 bitset!(
     /// A set of memory spaces.
@@ -210,4 +215,16 @@ impl SpaceSet {
 impl DTypeSet {
     /// Every dtype.
     pub const ANY: DTypeSet = DTypeSet::of(DType::ALL);
+
+    /// The dtypes of which an element holds several.
+    pub const PACKED: DTypeSet = {
+        let (mut packed, mut i) = (DTypeSet::EMPTY, 0);
+        while i < DType::ALL.len() {
+            if matches!(DType::ALL[i].class(), DTypeClass::Packed) {
+                packed = packed.or(DTypeSet::of(&[DType::ALL[i]]));
+            }
+            i += 1;
+        }
+        packed
+    };
 }

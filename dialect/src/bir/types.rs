@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use smallvec::SmallVec;
-
 use super::num::DType;
 use super::space::Space;
 use crate::ir::{Context, Type, TypeView};
@@ -43,10 +41,9 @@ impl<'a> MemType<'a> {
 
     /// Interns a memory type.
     pub fn intern(ctx: &mut Context, space: Space, dtype: DType, dims: &[u64]) -> Type {
-        let mut words: SmallVec<[u64; 8]> = SmallVec::new();
-        words.push(space as u64 | (u64::from(dtype.index()) << 8));
-        words.extend_from_slice(dims);
-        ctx.dialect_type(KIND_MEM, &words)
+        let kinds = space as u64 | (u64::from(dtype.index()) << 8);
+        let words = std::iter::once(kinds).chain(dims.iter().copied());
+        ctx.dialect_type_of(KIND_MEM, words)
     }
 
     /// Whether dimension 0 is the partition.

@@ -334,9 +334,15 @@ impl Context {
 
     /// A dialect's own type.
     pub fn dialect_type(&mut self, kind: u16, payload: &[u64]) -> Type {
+        self.dialect_type_of(kind, payload.iter().copied())
+    }
+
+    /// As [`dialect_type`](Self::dialect_type), of words that stand nowhere together.
+    #[inline]
+    pub fn dialect_type_of(&mut self, kind: u16, payload: impl Iterator<Item = u64>) -> Type {
         let mut words: smallvec::SmallVec<[u64; 8]> = smallvec::SmallVec::new();
         words.push(head(TY_DIALECT, kind, 0));
-        words.extend_from_slice(payload);
+        payload.for_each(|word| words.push(word));
         Type(self.types.intern(&words))
     }
 

@@ -75,16 +75,19 @@ impl Context {
         }
     }
 
-    /// Makes room for so many further types, attributes, dictionaries and annotations of each at once.
+    /// Makes room for so many further strings, attributes, dictionaries and annotations of each at once, and
+    /// a quarter as many types.
     pub fn reserve(&mut self, distinct: usize) {
-        for table in [
-            &mut self.types,
-            &mut self.attrs,
-            &mut self.dicts,
-            &mut self.annots,
-        ] {
+        self.strings.reserve(distinct);
+        self.types.reserve(distinct / 4);
+        for table in [&mut self.attrs, &mut self.dicts, &mut self.annots] {
             table.reserve(distinct);
         }
+    }
+
+    /// Makes room for so many further strings, which copies have, too.
+    pub(crate) fn reserve_strings(&mut self, strings: usize) {
+        self.strings.reserve(strings);
     }
 
     /// Interns a string.

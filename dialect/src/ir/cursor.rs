@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::entity::{Annot, Block, Dict, Loc, Op, OpName, Operand, Region, Str, Type, Value};
+use super::order::{FIRST_ORDER, order_behind};
 use super::storage::{Ir, OpData, OpExtra, OperandData, RegionData, ValueData};
 
 /// A place between two operations of a block.
@@ -220,8 +221,34 @@ impl Ir {
 
     /// Puts a detached operation at `cursor`.
     pub fn place(&mut self, op: Op, cursor: Cursor) {
+        if let Cursor::End(block) = cursor {
+            return self.append(op, block);
+        }
         self.link(&[op], cursor);
         self.assign_order(op);
+    }
+
+    /// As [`place`](Self::place) behind everything in a block: where most operations go.
+    fn append(&mut self, op: Op, block: Block) {
+        let last = std::mem::replace(&mut self.blocks[block.index()].last, op);
+        let order = match last.some() {
+            Some(last) => {
+                let data = &mut self.ops[last.index()];
+                data.next = op;
+                order_behind(data.order)
+            }
+            None => {
+                self.blocks[block.index()].first = op;
+                Some(FIRST_ORDER)
+            }
+        };
+        let data = &mut self.ops[op.index()];
+        debug_assert_eq!(data.block, Block::NONE);
+        (data.block, data.prev, data.next) = (block, last, Op::NONE);
+        match order {
+            Some(order) => data.order = order,
+            None => self.assign_order(op),
+        }
     }
 
     /// Puts detached operations at `cursor`, one behind the other: where they are many this is faster

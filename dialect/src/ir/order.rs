@@ -10,8 +10,16 @@ use super::storage::Ir;
 /// Distance between operations appended to a block's end; leaves room for 8 million of them.
 const STRIDE: u32 = 512;
 /// The first operation of a block: most blocks grow at their end.
-const FIRST_TAG: u32 = 1 << 24;
+pub(super) const FIRST_ORDER: u32 = 1 << 24;
 const MAX_TAG: u32 = u32::MAX - 1;
+
+/// The tag of an operation behind the last of its block, if there is one left.
+#[inline]
+pub(super) fn order_behind(last: u32) -> Option<u32> {
+    // Never take more than half of what is left.
+    let step = STRIDE.min((MAX_TAG - last) / 2);
+    (step > 0).then(|| last + step)
+}
 
 impl Ir {
     /// Whether `a` stands before `b` in the block both are in.
@@ -32,13 +40,8 @@ impl Ir {
         let before = self.prev(op).map(|prev| self.ops[prev.index()].order);
         let after = self.next(op).map(|next| self.ops[next.index()].order);
         let tag = match (before, after) {
-            (None, None) => Some(FIRST_TAG),
-            (Some(low), None) => {
-                // Never take more than half of what is left.
-                let room = MAX_TAG - low;
-                let step = STRIDE.min(room / 2);
-                (step > 0).then(|| low + step)
-            }
+            (None, None) => Some(FIRST_ORDER),
+            (Some(low), None) => order_behind(low),
             (None, Some(high)) => {
                 let step = STRIDE.min(high / 2);
                 (step > 0).then(|| high - step)
@@ -65,7 +68,7 @@ impl Ir {
         let high = after.unwrap_or(MAX_TAG);
         let low = before.unwrap_or_else(|| match after {
             Some(high) => high.saturating_sub(STRIDE.saturating_mul(count)),
-            None => FIRST_TAG,
+            None => FIRST_ORDER,
         });
         let step = ((high - low) / count).min(STRIDE);
         let mut tag = low;
@@ -84,7 +87,7 @@ impl Ir {
         let anchor = match (self.prev(first), self.next(last)) {
             (Some(prev), _) => self.ops[prev.index()].order,
             (None, Some(next)) => self.ops[next.index()].order,
-            (None, None) => FIRST_TAG,
+            (None, None) => FIRST_ORDER,
         };
         for level in 1..=32u32 {
             let size = 1u64 << level;

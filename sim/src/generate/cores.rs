@@ -7,12 +7,10 @@
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::space::{Space, Target};
-use smallvec::SmallVec;
 
 use super::draft::{Draft, Tile};
 use super::features::Feature;
 use super::locations::Location;
-use super::part::Pairs;
 use super::tiles::Want;
 use super::{Config, Generator};
 use crate::random::Random;
@@ -220,22 +218,11 @@ impl Generator<'_> {
         let dims = [meeting.parts, meeting.elems];
         let attrs = [(key, space)];
         let value = self.declare_location(Space::Dram, meeting.dtype, &dims, &attrs);
-        self.name(value, 's', meeting.number);
+        self.name(value, b's', meeting.number);
+        let kind = (Space::Dram, meeting.dtype);
         self.locations.push(Location {
-            value,
-            space: Space::Dram,
-            dtype: meeting.dtype,
-            parts: 1,
-            dims: SmallVec::from_slice(&dims),
-            pairs: Pairs::whole(&dims),
-            elems: dims.iter().product(),
-            base: 0,
-            storage: self.storages,
             writable: false,
-            readable: false,
-            aliased: false,
-            slot: None,
-            pooled: 0,
+            ..Location::new(value, kind, 1, &dims, self.storages)
         });
         self.storages += 1;
         self.whole(self.locations.len() - 1)

@@ -6,7 +6,6 @@ use bir_dialect::bir::ops::{NUMERIC, OpCode};
 use bir_dialect::bir::program::names;
 use bir_dialect::bir::space::Space;
 use bir_dialect::ir::Sign;
-use smallvec::SmallVec;
 
 use super::Generator;
 use super::draft::{Draft, Tile};
@@ -91,21 +90,10 @@ impl Generator<'_> {
         let attrs = [(names::KIND, kind), (names::VALUE, value)];
         // The value's type has the location's shape.
         let value = self.declare_location(Space::Dram, dtype, &[parts, elems], &attrs);
+        let kind = (Space::Dram, dtype);
         self.locations.push(Location {
-            value,
-            space: Space::Dram,
-            dtype,
-            parts: 1,
-            dims: SmallVec::from_slice(&[parts, elems]),
-            pairs: Pairs::whole(&[parts, elems]),
-            elems: parts * elems,
-            base: 0,
-            storage: self.storages,
             writable: false,
-            readable: false,
-            aliased: false,
-            slot: None,
-            pooled: 0,
+            ..Location::new(value, kind, 1, &[parts, elems], self.storages)
         });
         self.storages += 1;
         self.locations.len() - 1

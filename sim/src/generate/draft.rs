@@ -60,7 +60,7 @@ impl Draft {
     }
 
     /// The number of a role.
-    fn role(&self, name: &str) -> u8 {
+    pub(super) fn role(&self, name: &str) -> u8 {
         let role = self.def.find_role(name);
         debug_assert!(role.is_some(), "{} has no role {name}", self.def.name);
         role.map_or(0, |role| role as u8)
@@ -80,7 +80,12 @@ impl Draft {
     }
 
     pub(super) fn tile(&mut self, role: &str, tile: Tile) {
-        let role = self.role(role);
+        self.put(self.role(role), tile);
+    }
+
+    /// As [`tile`](Self::tile), by the number of the role.
+    #[inline]
+    pub(super) fn put(&mut self, role: u8, tile: Tile) {
         self.tiles.push((role, tile));
     }
 
@@ -167,11 +172,10 @@ impl Generator<'_> {
 
     /// Inserts the instruction; what it defines can be read from now on.
     pub(super) fn emit(&mut self, draft: &mut Draft) -> Op {
-        // Tiles are large: where they stand in order of their roles is found without moving any.
-        let mut order: SmallVec<[u8; 8]> = (0..draft.tiles.len() as u8).collect();
-        order.sort_by_key(|&at| draft.tiles[usize::from(at)].0);
         let mut indices: SmallVec<[Value; 4]> = SmallVec::new();
-        let mut operands: SmallVec<[NewOperand; 8]> = SmallVec::new();
+        let mut operands = std::mem::take(&mut self.operands);
+        operands.clear();
+        let order = in_order_of_roles(&draft.tiles);
         for (role, tile) in order.iter().map(|&at| &draft.tiles[usize::from(at)]) {
             self.counts.dtype(tile.dtype);
             let annot = if tile.whole {
@@ -212,16 +216,16 @@ impl Generator<'_> {
         }
         self.synchronise(draft);
         let dict = self.ir.ctx.dict(&draft.attrs);
-        let results: SmallVec<[Type; 1]> = draft.result.into_iter().collect();
         let op = self.ir.insert(
             self.at,
             NewOp {
                 operands: &operands,
-                results: &results,
+                results: draft.result.as_slice(),
                 dict,
                 ..NewOp::new(op_name(draft.code))
             },
         );
+        self.operands = operands;
         self.counts.op(draft.code);
         self.made += 1;
         self.annotate(op, indices.len());
@@ -232,6 +236,25 @@ impl Generator<'_> {
         }
         op
     }
+}
+
+/// Where tiles stand, in order of their roles, without moving any: they are large. Those of one role stay as
+/// they are.
+fn in_order_of_roles(tiles: &[(u8, Tile)]) -> SmallVec<[u8; 8]> {
+    let mut order = SmallVec::from_buf([0, 1, 2, 3, 4, 5, 6, 7]);
+    match tiles.len() {
+        few @ ..=8 => order.truncate(few),
+        many => order.extend(8..many as u8),
+    }
+    let role = |at: u8| tiles[usize::from(at)].0;
+    for end in 1..order.len() {
+        let mut at = end;
+        while at > 0 && role(order[at - 1]) > role(order[at]) {
+            order.swap(at - 1, at);
+            at -= 1;
+        }
+    }
+    order
 }
 
 /// The number of a loop index among those of an instruction: they are numbered by the first operand that

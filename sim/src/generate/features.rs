@@ -106,16 +106,16 @@ const _: () = assert!(FEATURES <= 64, "a `FeatureSet` is one word");
 /// How often each op, dtype and feature occurs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Counts {
-    ops: Vec<u64>,
-    dtypes: Vec<u64>,
+    ops: [u64; OpCode::ALL.len()],
+    dtypes: [u64; DType::ALL.len()],
     features: [u64; FEATURES],
 }
 
 impl Default for Counts {
     fn default() -> Counts {
         Counts {
-            ops: vec![0; OpCode::ALL.len()],
-            dtypes: vec![0; DType::ALL.len()],
+            ops: [0; OpCode::ALL.len()],
+            dtypes: [0; DType::ALL.len()],
             features: [0; FEATURES],
         }
     }

@@ -149,7 +149,7 @@ impl Generator<'_> {
         // A body has the argument it was just given.
         let args: SmallVec<[Value; 1]> = self.ir.args(body).collect();
         let value = args[0];
-        self.name(value, 'i', self.made);
+        self.name(value, b'i', self.made);
         (body, value)
     }
 
@@ -297,7 +297,7 @@ impl Generator<'_> {
         part.defines = false;
         part.elems = slice;
         part.access.pairs = Pairs::run(slice);
-        part.access.follows = Some((TermTarget::Offset, slice as i64));
+        part.access.follows = Some((TermTarget::Offset, slice as i32));
         part.index = Some(value);
         self.fill(part);
         self.depth -= 1;
@@ -405,7 +405,7 @@ impl Generator<'_> {
         draft.result(ty);
         let op = self.emit(draft);
         let value = self.ir.made_result(op);
-        self.name(value, 'r', self.made);
+        self.name(value, b'r', self.made);
         self.registers.push(Register {
             value,
             dtype,

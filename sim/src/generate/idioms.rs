@@ -173,7 +173,7 @@ impl Generator<'_> {
         let at = to.location;
         self.copy_to(&from, to);
         let pool = &mut self.pools[Space::Sbuf as usize];
-        if pool.last() == Some(&at) {
+        if pool.last() == Some(&(at as u32)) {
             pool.pop();
         }
     }
@@ -350,12 +350,12 @@ impl Generator<'_> {
         while made < OUTPUTS && !pool.is_empty() {
             let n = self.random.below(pool.len() as u64) as usize;
             let at = pool.swap_remove(n);
-            let tile = self.whole(at);
+            let tile = self.whole(at as usize);
             self.save_output(tile);
             made += 1;
         }
         if let Some(&at) = self.pools[Space::Psum as usize].last() {
-            let tile = self.whole(at);
+            let tile = self.whole(at as usize);
             let to = self.like(&tile);
             let copied = self.copy_to(&tile, to);
             self.save_output(copied);

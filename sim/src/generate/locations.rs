@@ -14,31 +14,73 @@ use super::features::Feature;
 use super::part::Pairs;
 use super::tiles::bits_may_be_written;
 
-/// A declared location.
+/// A declared location. Large programs have many and look at any of them at random: it is kept within a
+/// line of the cache.
 pub(super) struct Location {
+    /// All its elements, row-major: the sizes behind the partition, all of them in DRAM.
+    pub(super) pairs: Pairs,
     pub(super) value: Value,
+    /// Elements per partition, or in all.
+    pub(super) elems: u32,
+    pub(super) storage: u32,
+    /// Where it is in its pool.
+    pub(super) pooled: u32,
     pub(super) space: Space,
     pub(super) dtype: DType,
     /// Partitions; 1 in DRAM.
-    pub(super) parts: u64,
-    /// Sizes behind the partition; all of them in DRAM.
-    pub(super) dims: SmallVec<[u64; 3]>,
-    /// All its elements, row-major.
-    pub(super) pairs: Pairs,
-    /// Elements per partition, or in all.
-    pub(super) elems: u64,
+    pub(super) parts: u8,
     /// First partition.
-    pub(super) base: u64,
-    pub(super) storage: u32,
+    pub(super) base: u8,
     /// Not a constant.
     pub(super) writable: bool,
     /// In a pool, or was once.
     pub(super) readable: bool,
     /// Has a partner in `must_alias`.
     pub(super) aliased: bool,
-    pub(super) slot: Option<Placement>,
-    /// Where it is in its pool.
-    pub(super) pooled: usize,
+    /// Has an address.
+    pub(super) placed: bool,
+}
+
+const _: () = assert!(
+    size_of::<Location>() <= 64,
+    "larger than a line of the cache"
+);
+
+impl Location {
+    /// A location of so many partitions, and dimensions behind them, that nothing has been written to.
+    #[inline]
+    pub(super) fn new(
+        value: Value,
+        (space, dtype): (Space, DType),
+        parts: u64,
+        dims: &[u64],
+        storage: u32,
+    ) -> Location {
+        Location {
+            pairs: Pairs::whole(dims),
+            value,
+            elems: dims.iter().product::<u64>() as u32,
+            storage,
+            pooled: 0,
+            space,
+            dtype,
+            parts: parts as u8,
+            base: 0,
+            writable: true,
+            readable: false,
+            aliased: false,
+            placed: false,
+        }
+    }
+}
+
+/// A placed location that may make room.
+#[derive(Clone, Copy)]
+struct Slot {
+    location: usize,
+    at: Placement,
+    /// Bytes it holds per partition.
+    bytes: u64,
 }
 
 /// Addresses in use.
@@ -47,22 +89,31 @@ pub(super) struct Placer {
     sbuf: u64,
     dram: u64,
     banks: u64,
-    /// Placed locations that may make room, and the bytes they hold per partition.
-    slots: Vec<(usize, u64)>,
+    slots: Vec<Slot>,
     /// Addresses nobody uses any more, and the bytes there per partition.
     free: Vec<(Placement, u64)>,
 }
 
-/// Appends a number in decimal: every location and register has one in its name.
-fn push_number(text: &mut String, number: usize) {
-    if number >= 10 {
-        push_number(text, number / 10);
+/// A letter and a number in decimal: every location and register has such a name.
+#[inline]
+fn numbered(letter: u8, mut number: usize, digits: &mut [u8; 24]) -> &str {
+    let mut at = digits.len();
+    while at > 1 {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
     }
-    text.push(char::from(b'0' + (number % 10) as u8));
+    at -= 1;
+    digits[at] = letter;
+    str::from_utf8(&digits[at..]).unwrap_or_default()
 }
 
 /// Bytes per partition given to placed locations, of what the smallest generation has.
 const PLACED_BYTES: u64 = 128 * 1024;
+
 impl Generator<'_> {
     /// Declares a location, perhaps at an address.
     pub(super) fn allocate(
@@ -92,56 +143,43 @@ impl Generator<'_> {
         (parts, elems): (u64, u64),
         attrs: &[(Str, Attr)],
     ) -> usize {
-        let mut dims: SmallVec<[u64; 3]> = SmallVec::new();
-        if space == Space::Dram {
-            dims.push(parts);
-        }
+        // Partitions first, on chip as in DRAM, where they are a dimension like any other.
         let divisor = self.divisor(elems);
-        if elems > 1 && divisor > 1 && self.chance(3) {
-            dims.extend_from_slice(&[divisor, elems / divisor]);
-        } else {
-            dims.push(elems);
-        }
-        let shape: SmallVec<[u64; 4]> = if space == Space::Dram {
-            SmallVec::from_slice(&dims)
-        } else {
-            std::iter::once(parts).chain(dims.iter().copied()).collect()
+        let splits = elems > 1 && divisor > 1 && self.chance(3);
+        let shape = match splits {
+            true => [parts, divisor, elems / divisor],
+            false => [parts, elems, 0],
         };
-        let mut attrs: SmallVec<[(Str, Attr); 4]> = SmallVec::from_slice(attrs);
-        let bytes = elems * u64::from(dtype.size_bytes());
-        if let Some(slot) = slot {
-            let attr = slot.intern(&mut self.ir.ctx);
-            attrs.push((names::AT, attr));
-        }
-        let storage = self.storages;
-        self.storages += 1;
-        let value = self.declare_location(space, dtype, &shape, &attrs);
-        let base = match slot {
-            Some(Placement::Bytes { partition, .. } | Placement::Bank { partition, .. }) => {
-                u64::from(partition)
+        let shape = &shape[..if splits { 3 } else { 2 }];
+        let value = match slot {
+            None => self.declare_location(space, dtype, shape, attrs),
+            Some(slot) => {
+                let mut attrs: SmallVec<[(Str, Attr); 4]> = SmallVec::from_slice(attrs);
+                attrs.push((names::AT, slot.intern(&mut self.ir.ctx)));
+                self.declare_location(space, dtype, shape, &attrs)
             }
-            _ => 0,
         };
-        self.locations.push(Location {
-            value,
-            space,
-            dtype,
-            parts: if space == Space::Dram { 1 } else { parts },
-            pairs: Pairs::whole(&dims),
-            elems: dims.iter().product(),
-            dims,
-            base,
-            storage,
-            writable: true,
-            readable: false,
-            aliased: false,
-            slot,
-            pooled: 0,
-        });
-        let at = self.locations.len() - 1;
-        if slot.is_some() && space == Space::Sbuf {
-            self.placement.slots.push((at, bytes));
+        let (parts, dims) = match space {
+            Space::Dram => (1, shape),
+            _ => (parts, &shape[1..]),
+        };
+        let mut location = Location::new(value, (space, dtype), parts, dims, self.storages);
+        self.storages += 1;
+        let at = self.locations.len();
+        if let Some(slot) = slot {
+            location.base = slot.partition() as u8;
+            location.placed = true;
+            if space == Space::Sbuf {
+                let bytes = elems * u64::from(dtype.size_bytes());
+                let location = at;
+                self.placement.slots.push(Slot {
+                    location,
+                    at: slot,
+                    bytes,
+                });
+            }
         }
+        self.locations.push(location);
         at
     }
 
@@ -164,20 +202,18 @@ impl Generator<'_> {
         self.counts.op(OpCode::Alloc);
         let value = self.ir.made_result(op);
         let letter = match space {
-            Space::Dram => 'd',
-            Space::Sbuf => 't',
-            Space::Psum => 'p',
+            Space::Dram => b'd',
+            Space::Sbuf => b't',
+            Space::Psum => b'p',
         };
         self.name(value, letter, self.locations.len());
         value
     }
 
-    /// Names a value by a letter and a number.
-    pub(super) fn name(&mut self, value: Value, letter: char, number: usize) {
-        self.text.clear();
-        self.text.push(letter);
-        push_number(&mut self.text, number);
-        let name = self.ir.ctx.str(&self.text);
+    /// Names a value by an ASCII letter and a number.
+    pub(super) fn name(&mut self, value: Value, letter: u8, number: usize) {
+        let mut digits = [0; 24];
+        let name = self.ir.ctx.str(numbered(letter, number, &mut digits));
         self.ir.set_value_name(value, Some(name));
     }
 
@@ -229,26 +265,30 @@ impl Generator<'_> {
             return;
         }
         let n = self.random.below(self.placement.slots.len() as u64) as usize;
-        let (at, bytes) = self.placement.slots[n];
-        let (old, pool) = (&self.locations[at], &mut self.pools[Space::Sbuf as usize]);
-        let place = old.pooled;
-        if let (Some(slot), Some(&found), false) = (old.slot, pool.get(place), old.aliased)
-            && found == at
+        let slot = self.placement.slots[n];
+        let (old, pool) = (
+            &self.locations[slot.location],
+            &mut self.pools[Space::Sbuf as usize],
+        );
+        let place = old.pooled as usize;
+        if !old.aliased
+            && let Some(&found) = pool.get(place)
+            && found as usize == slot.location
         {
             pool.swap_remove(place);
             if let Some(&moved) = pool.get(place) {
-                self.locations[moved].pooled = place;
+                self.locations[moved as usize].pooled = place as u32;
             }
             self.placement.slots.swap_remove(n);
-            self.placement.free.push((slot, bytes));
+            self.placement.free.push((slot.at, slot.bytes));
         }
     }
 
     /// Puts a location in its pool.
     fn pool(&mut self, at: usize) {
         let pool = &mut self.pools[self.locations[at].space as usize];
-        self.locations[at].pooled = pool.len();
-        pool.push(at);
+        self.locations[at].pooled = pool.len() as u32;
+        pool.push(at as u32);
     }
 
     fn freed_slot(&mut self, parts: u64, bytes: u64) -> Option<Placement> {
@@ -283,13 +323,13 @@ impl Generator<'_> {
     /// Now and then gives a location a second name.
     fn alias(&mut self, at: usize) {
         let location = &self.locations[at];
-        let alone = location.slot.is_none() && !location.aliased;
+        let alone = !location.placed && !location.aliased;
         if location.space != Space::Sbuf || !alone || !self.uses(Feature::MustAlias, 24) {
             return;
         }
         let location = &self.locations[at];
-        let (dtype, parts, value) = (location.dtype, location.parts, location.value);
-        let (dims, storage) = (location.dims.clone(), location.storage);
+        let (dtype, parts, value) = (location.dtype, u64::from(location.parts), location.value);
+        let (pairs, storage) = (location.pairs, location.storage);
         let Some(name) = self.ir.value_name(value) else {
             return;
         };
@@ -307,27 +347,31 @@ impl Generator<'_> {
         };
         let symbol = self.ir.ctx.symbol(name);
         let key = self.ir.ctx.str("must_alias");
-        let shape: SmallVec<[u64; 4]> =
-            std::iter::once(parts).chain(dims.iter().copied()).collect();
+        let mut shape: SmallVec<[u64; 4]> = SmallVec::new();
+        shape.push(parts);
+        shape.extend(pairs.iter().map(|pair| pair.count));
         let partner = self.declare_location(Space::Sbuf, other, &shape, &[(key, symbol)]);
         self.locations[at].aliased = true;
+        let kind = (Space::Sbuf, other);
         self.locations.push(Location {
-            value: partner,
-            space: Space::Sbuf,
-            dtype: other,
-            parts,
-            pairs: Pairs::whole(&dims),
-            elems: dims.iter().product(),
-            dims,
-            base: 0,
-            storage,
-            writable: true,
             readable: true,
             aliased: true,
-            slot: None,
-            pooled: 0,
+            ..Location::new(partner, kind, parts, &shape[1..], storage)
         });
         let partner = self.locations.len() - 1;
         self.pool(partner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_a_letter_and_a_number() {
+        for number in [0, 9, 10, 100, 4_294_967_296, usize::MAX] {
+            let mut digits = [0; 24];
+            assert_eq!(numbered(b't', number, &mut digits), format!("t{number}"));
+        }
     }
 }

@@ -31,11 +31,13 @@ mod profiles;
 mod tiles;
 mod words;
 
+use std::borrow::Cow;
+
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::{names, new_ir, op_name};
 use bir_dialect::bir::space::Target;
-use bir_dialect::ir::{Block, Cursor, Ir, NewOp, Op, Str, Value};
+use bir_dialect::ir::{Block, Cursor, Ir, NewOp, NewOperand, Op, Str, Value};
 
 use smallvec::SmallVec;
 
@@ -55,7 +57,7 @@ pub struct Config {
     pub instructions: usize,
     /// Hardware generation; by the seed where absent.
     pub target: Option<Target>,
-    /// Most elements of a tile per partition.
+    /// Most elements of a tile per partition, at most 16,384.
     pub max_elements: u64,
     /// Most cores of a program; where there may be several, one program in six has them.
     pub max_cores: u32,
@@ -125,11 +127,11 @@ const ROOM: usize = 1 << 20;
 /// An empty file with room for what will be made.
 fn roomy_ir(config: &Config) -> Ir {
     let mut ir = new_ir();
-    // With the locations there are half as many ops again, and half of what they hold is new.
+    // With the locations there are up to twice as many ops, and half of what they hold is new.
     let instructions = config.instructions.min(ROOM);
-    ir.reserve(instructions * 3 / 2);
+    ir.reserve(instructions * 2);
     ir.reserve_values(instructions);
-    ir.ctx.reserve(instructions / 2);
+    ir.ctx.reserve(instructions);
     ir
 }
 
@@ -198,8 +200,7 @@ struct Generator<'c> {
     structure: Random,
     target: Target,
     seat: Seat,
-    /// Declared so far: put before all else in the end, for there is no room between neighbours for
-    /// many, and making some costs more than the rest of an insertion.
+    /// Declared so far: put before all else in the end, all at once.
     allocs: Vec<Op>,
     /// The start of the function.
     start: Cursor,
@@ -209,7 +210,7 @@ struct Generator<'c> {
     block: Block,
     locations: Vec<Location>,
     /// Locations that can be read here, by space.
-    pools: [Vec<usize>; 3],
+    pools: [Vec<u32>; 3],
     registers: Vec<Register>,
     loops: Vec<Index>,
     /// Constructs around the place of insertion.
@@ -221,11 +222,12 @@ struct Generator<'c> {
     sync: flow::Sync,
     counts: Counts,
     /// Every emitter as often as it weighs.
-    emitters: Vec<fn(&mut Generator<'_>)>,
+    emitters: Cow<'static, [ops::Emit]>,
     /// `loc("gen.py": …)`
     file: Str,
-    text: String,
     words: words::Words,
+    /// Of the instruction being inserted: there is one at a time.
+    operands: Vec<NewOperand>,
 }
 
 impl<'c> Generator<'c> {
@@ -277,7 +279,7 @@ impl<'c> Generator<'c> {
         let file = ir.ctx.str("gen.py");
         let emitters = ops::available(target, config);
         let sync = flow::Sync::new(config, &mut random);
-        let room = config.instructions.min(ROOM) / 2;
+        let room = config.instructions.min(ROOM);
         Generator {
             config,
             ir,
@@ -301,15 +303,13 @@ impl<'c> Generator<'c> {
             counts,
             emitters,
             file,
-            text: String::new(),
             words: words::Words::new(),
+            operands: Vec::new(),
         }
     }
 
     fn finish(mut self) -> Stock {
-        for &op in self.allocs.iter().rev() {
-            self.ir.place(op, self.start);
-        }
+        self.ir.place_all(&self.allocs, self.start);
         Stock {
             ir: self.ir,
             random: self.random,

@@ -143,7 +143,7 @@ impl<'c> Workload<'c> {
         // Names are numbered by the declarations of the random generator, which makes none here.
         let number = self.g.storages as usize;
         self.g.storages += 1;
-        let letter = if space == Space::Dram { 'd' } else { 't' };
+        let letter = if space == Space::Dram { b'd' } else { b't' };
         self.g.name(value, letter, number);
         value
     }
@@ -158,7 +158,7 @@ impl<'c> Workload<'c> {
         let value = self.g.declare_location(Space::Dram, dtype, shape, &attrs);
         let number = self.g.storages as usize;
         self.g.storages += 1;
-        self.g.name(value, 'd', number);
+        self.g.name(value, b'd', number);
         value
     }
 
@@ -437,7 +437,7 @@ impl<'c> Workload<'c> {
             },
         );
         let flag = self.g.ir.made_result(op);
-        self.g.name(flag, 'r', 0);
+        self.g.name(flag, b'r', 0);
         let region = self.g.ir.block_region(self.g.block);
         let mut blocks: Vec<Block> = vec![self.g.block];
         for _ in 1..count {

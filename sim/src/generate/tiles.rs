@@ -1,14 +1,13 @@
 //! Parts of locations as operands.
 
-use bir_dialect::bir::access::{Pair, Target as TermTarget, Window};
+use bir_dialect::bir::access::{Pair, Target as TermTarget};
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::space::{DTypeSet, Engine, Space, SpaceSet};
-use smallvec::SmallVec;
 
 use super::Generator;
 use super::draft::{Draft, Tile};
 use super::features::Feature;
-use super::part::{Pairs, Part};
+use super::part::{Pairs, Part, Rows};
 
 /// What an operand must be.
 #[derive(Clone, Copy)]
@@ -27,9 +26,9 @@ impl Want {
         self
     }
 
-    /// Without a dtype it would take.
-    pub(super) fn but(mut self, dtype: DType) -> Want {
-        self.dtypes = self.dtypes.without(DTypeSet::of(&[dtype]));
+    /// Without dtypes it would take.
+    pub(super) fn but(mut self, dtypes: DTypeSet) -> Want {
+        self.dtypes = self.dtypes.without(dtypes);
         self
     }
 
@@ -56,11 +55,11 @@ const PARTS: &[u64] = &[128, 128, 64, 32, 16, 1, 96, 100, 48, 7];
 impl Generator<'_> {
     /// What the op table says of a role.
     pub(super) fn want(&self, draft: &Draft, role: &str, parts: u64, elems: u64) -> Want {
-        let Some(entry) = draft
-            .def
-            .find_role(role)
-            .map(|role| &draft.def.operands[role])
-        else {
+        self.want_in(draft, draft.role(role), parts, elems)
+    }
+
+    fn want_in(&self, draft: &Draft, role: u8, parts: u64, elems: u64) -> Want {
+        let Some(entry) = draft.def.operands.get(usize::from(role)) else {
             debug_assert!(false, "{} has no role {role}", draft.def.name);
             return Want {
                 parts,
@@ -75,8 +74,10 @@ impl Generator<'_> {
             .engines
             .map(|engines| engines.default_on(self.target)));
         let mut spaces = entry.spaces;
-        let ports_taken = draft.inputs().any(|tile| tile.space == Space::Psum);
-        if engine == Some(Engine::Pool) || !entry.writes() && ports_taken {
+        let ports_taken = || draft.inputs().any(|tile| tile.space == Space::Psum);
+        if spaces.has(Space::Psum)
+            && (engine == Some(Engine::Pool) || !entry.writes() && ports_taken())
+        {
             spaces = spaces.without(SpaceSet::of(&[Space::Psum]));
         }
         Want {
@@ -94,7 +95,7 @@ impl Generator<'_> {
             && let Some(at) = self.random_of(Space::Sbuf)
         {
             let location = &self.locations[at];
-            let (parts, elems) = (location.parts, location.elems);
+            let (parts, elems) = (u64::from(location.parts), u64::from(location.elems));
             if elems <= self.config.max_elements {
                 return (parts, elems);
             }
@@ -123,14 +124,16 @@ impl Generator<'_> {
             _ => 0,
         };
         let n = self.random.below((pool.len() - first) as u64) as usize;
-        pool.get(first + n).copied()
+        pool.get(first + n).map(|&at| at as usize)
     }
 
     /// A source: part of what is there, or something new.
     #[inline] // mostly the result is not used, and then need not be copied
     pub(super) fn read(&mut self, draft: &mut Draft, role: &str, parts: u64, elems: u64) -> Tile {
-        let want = self.want(draft, role, parts, elems);
-        self.read_as(draft, role, want)
+        let role = draft.role(role);
+        let tile = self.source(self.want_in(draft, role, parts, elems));
+        draft.put(role, tile);
+        tile
     }
 
     /// As [`read`](Self::read), with a narrower choice.
@@ -143,7 +146,7 @@ impl Generator<'_> {
 
     /// Something to read.
     pub(super) fn source(&mut self, want: Want) -> Tile {
-        match self.existing(want, false, &[]) {
+        match self.existing(want, None) {
             Some(tile) => tile,
             None => self.defined(want),
         }
@@ -152,8 +155,10 @@ impl Generator<'_> {
     /// A destination that overlaps no source: mostly new, so that much stays alive.
     #[inline] // mostly the result is not used, and then need not be copied
     pub(super) fn write(&mut self, draft: &mut Draft, role: &str, parts: u64, elems: u64) -> Tile {
-        let want = self.want(draft, role, parts, elems);
-        self.write_as(draft, role, want)
+        let role = draft.role(role);
+        let tile = self.target_tile(draft, self.want_in(draft, role, parts, elems));
+        draft.put(role, tile);
+        tile
     }
 
     /// As [`write`](Self::write), with a narrower choice.
@@ -165,9 +170,8 @@ impl Generator<'_> {
     }
 
     fn target_tile(&mut self, draft: &Draft, want: Want) -> Tile {
-        let avoid: SmallVec<[u32; 6]> = draft.tiles().map(|tile| tile.storage).collect();
         if !self.chance(3)
-            && let Some(tile) = self.existing(want, true, &avoid)
+            && let Some(tile) = self.existing(want, Some(draft))
         {
             return tile;
         }
@@ -176,8 +180,7 @@ impl Generator<'_> {
 
     /// A destination that is also read: something written before, by no source of the draft.
     pub(super) fn update(&mut self, draft: &mut Draft, role: &str, want: Want) -> Tile {
-        let avoid: SmallVec<[u32; 6]> = draft.tiles().map(|tile| tile.storage).collect();
-        let tile = match self.existing(want, true, &avoid) {
+        let tile = match self.existing(want, Some(draft)) {
             Some(tile) => tile,
             None => self.defined(want),
         };
@@ -209,8 +212,8 @@ impl Generator<'_> {
         self.write_as(draft, role, want)
     }
 
-    /// A part of a location in a pool.
-    fn existing(&mut self, want: Want, writes: bool, avoid: &[u32]) -> Option<Tile> {
+    /// A part of a location in a pool; one to write, that no tile of a draft lies in, where that is given.
+    fn existing(&mut self, want: Want, written_by: Option<&Draft>) -> Option<Tile> {
         let mut spaces = want.spaces;
         for space in want.spaces.iter() {
             if self.pools[space as usize].is_empty() {
@@ -226,10 +229,13 @@ impl Generator<'_> {
                 continue;
             };
             let location = &self.locations[at];
-            if writes && !location.writable || avoid.contains(&location.storage) {
-                continue;
+            if let Some(draft) = written_by {
+                let mut tiles = draft.tiles();
+                if !location.writable || tiles.any(|tile| tile.storage == location.storage) {
+                    continue;
+                }
             }
-            if let Some(tile) = self.part(at, want, writes) {
+            if let Some(tile) = self.part(at, want, written_by.is_some()) {
                 return Some(tile);
             }
         }
@@ -239,8 +245,8 @@ impl Generator<'_> {
     /// The dtype a location is accessed as, and the elements it then has.
     fn view(&mut self, at: usize, dtypes: DTypeSet) -> Option<(DType, u64)> {
         let location = &self.locations[at];
-        let (own, elems) = (location.dtype, location.elems);
-        let last = location.dims.last().copied().unwrap_or(1);
+        let (own, elems) = (location.dtype, u64::from(location.elems));
+        let last = location.pairs.innermost();
         let reinterprets = self.may(Feature::Reinterpret);
         if dtypes.has(own) && !(reinterprets && self.chance(10)) {
             return Some((own, elems));
@@ -248,20 +254,16 @@ impl Generator<'_> {
         if !reinterprets {
             return None;
         }
-        let (size, own_size) = (last * u64::from(own.size_bytes()), own.size_bytes());
-        let fits: SmallVec<[DType; 20]> = dtypes
-            .iter()
-            .filter(|dtype| {
-                *dtype != own
-                    && size.is_multiple_of(u64::from(dtype.size_bytes()))
-                    && !matches!(dtype, DType::Bool | DType::Tf32)
-            })
-            .collect();
+        let own_size = u64::from(own.size_bytes());
+        let others = dtypes.without(DTypeSet::of(&[own]));
+        let fits = others.and(dtypes_that_fit(last * own_size));
         if fits.is_empty() {
             return dtypes.has(own).then_some((own, elems));
         }
-        let dtype = self.pick(&fits);
-        let elems = elems * u64::from(own_size) / u64::from(dtype.size_bytes());
+        let n = self.random.below(fits.len() as u64) as usize;
+        let dtype = fits.nth(n)?;
+        // Sizes are powers of two.
+        let elems = (elems * own_size) >> dtype.size_bytes().trailing_zeros();
         Some((dtype, elems))
     }
 
@@ -269,10 +271,8 @@ impl Generator<'_> {
     fn part(&mut self, at: usize, want: Want, writes: bool) -> Option<Tile> {
         let location = &self.locations[at];
         let on_chip = location.space != Space::Dram;
-        let (loc_parts, dims_are_whole) = (
-            location.parts,
-            want.parts == location.parts && want.elems == location.elems,
-        );
+        let (own, base) = (location.dtype, u64::from(location.base));
+        let (loc_parts, loc_elems) = (u64::from(location.parts), u64::from(location.elems));
         // A tensor in DRAM has no partitions: all elements stand behind one another.
         let (parts, elems) = if on_chip {
             (want.parts, want.elems)
@@ -283,10 +283,11 @@ impl Generator<'_> {
             return None;
         }
         let (dtype, room) = self.view(at, want.dtypes)?;
-        if writes && !bits_may_be_written(self.locations[at].dtype, dtype) {
+        if writes && !bits_may_be_written(own, dtype) {
             return None;
         }
-        let is_own = dtype == self.locations[at].dtype;
+        let dims_are_whole = want.parts == loc_parts && want.elems == loc_elems;
+        let is_own = dtype == own;
         let fits_whole = is_own && (dims_are_whole || !on_chip && elems == room);
         if fits_whole && !self.chance(4) {
             return Some(self.whole(at));
@@ -296,37 +297,32 @@ impl Generator<'_> {
             pairs,
             span,
         } = self.pairs(room, elems, writes)?;
-        let whole = self.whole(at);
-        let mut access = Part {
-            dtype,
-            recast: !is_own,
-            window: None,
-            offset,
-            pairs,
-            follows: None,
-        };
+        let mut window = None;
         if on_chip {
-            let base = self.locations[at].base;
             let start = self.window_start(loc_parts, base, parts, want.aligned);
-            access.window = Some(Window {
-                start: start as i64,
-                count: parts,
+            window = Some(Rows {
+                start: start as u8,
+                count: parts as u8,
             });
             if parts < loc_parts {
                 self.counts.feature(Feature::PartialWindow);
             }
         }
-        if access == whole.access {
-            return Some(whole);
-        }
-        let mut tile = Tile {
-            access,
-            whole: false,
+        let access = Part {
             dtype,
-            elems,
-            parts,
-            ..whole
+            recast: !is_own,
+            window,
+            offset,
+            pairs,
+            follows: None,
         };
+        let mut tile = self.whole(at);
+        if access == tile.access {
+            return Some(tile);
+        }
+        tile.whole = false;
+        (tile.access, tile.dtype) = (access, dtype);
+        (tile.parts, tile.elems) = (parts, elems);
         self.follow_index(&mut tile, room, span);
         if !is_own {
             self.counts.feature(Feature::Reinterpret);
@@ -346,12 +342,11 @@ impl Generator<'_> {
         if index.low < 0 {
             return;
         }
-        let (start, count) = tile
-            .access
-            .window
-            .map_or((0, 0), |window| (window.start, window.count as i64));
-        let parts = self.locations[tile.location].parts as i64;
-        let base = self.locations[tile.location].base as i64;
+        let (start, count) = tile.access.window.map_or((0, 0), |rows| {
+            (i64::from(rows.start), i64::from(rows.count))
+        });
+        let location = &self.locations[tile.location];
+        let (parts, base) = (i64::from(location.parts), i64::from(location.base));
         // A window may only step from one legal start to the next.
         if count > 0
             && count <= 32
@@ -371,7 +366,7 @@ impl Generator<'_> {
         if self.uses(Feature::IndexOffset, 2) {
             let most = (slack / index.high).min(64);
             let coef = self.between(1, most as u64) as i64;
-            tile.access.follows = Some((TermTarget::Offset, coef));
+            tile.access.follows = Some((TermTarget::Offset, coef as i32));
             tile.index = Some(index.value);
         }
     }
@@ -386,15 +381,12 @@ impl Generator<'_> {
             33..=64 => 64,
             _ => return 0,
         };
-        let starts: SmallVec<[u64; 4]> = (0..4)
-            .map(|k| k * step)
-            .filter(|start| start + parts <= room && (base + start).is_multiple_of(step))
-            .filter(|start| base + start + parts <= 128)
-            .collect();
-        if starts.is_empty() {
+        // Bases are starts themselves; what is behind the last partition is none.
+        let free = room.min(128u64.saturating_sub(base));
+        if !base.is_multiple_of(step) || parts > free {
             return 0;
         }
-        self.pick(&starts)
+        self.random.below((free - parts) / step + 1) * step
     }
 
     /// Pairs that visit `elems` of `room` elements.
@@ -405,9 +397,7 @@ impl Generator<'_> {
             if writes || !self.may(Feature::Broadcast) {
                 return None;
             }
-            let inner = (1..=room.min(64))
-                .rev()
-                .find(|n| elems.is_multiple_of(*n))?;
+            let inner = largest_divisor(elems, room);
             if elems / inner > 60_000 {
                 return None;
             }
@@ -514,7 +504,7 @@ impl Generator<'_> {
             access: Part {
                 dtype: location.dtype,
                 recast: false,
-                window: on_chip.then_some(Window {
+                window: on_chip.then_some(Rows {
                     start: 0,
                     count: location.parts,
                 }),
@@ -526,8 +516,8 @@ impl Generator<'_> {
             whole: true,
             space: location.space,
             dtype: location.dtype,
-            parts: location.parts,
-            elems: location.elems,
+            parts: u64::from(location.parts),
+            elems: u64::from(location.elems),
             storage: location.storage,
             defines: !location.readable,
         }
@@ -567,4 +557,87 @@ impl Generator<'_> {
 /// value of theirs has.
 pub(super) fn bits_may_be_written(own: DType, written: DType) -> bool {
     own == written || !matches!(own, DType::Bool | DType::Tf32)
+}
+
+/// The dtypes, of those whose bits may be written anywhere, of which some elements fill so many bytes.
+fn dtypes_that_fit(bytes: u64) -> DTypeSet {
+    const LARGEST: usize = 3;
+    const FIT: [DTypeSet; LARGEST + 1] = {
+        let mut fit = [DTypeSet::EMPTY; LARGEST + 1];
+        let mut i = 0;
+        while i < DType::ALL.len() {
+            let dtype = DType::ALL[i];
+            let size = dtype.size_bytes();
+            assert!(size.is_power_of_two() && size <= 1 << LARGEST);
+            let mut k = size.trailing_zeros() as usize;
+            while k <= LARGEST && !matches!(dtype, DType::Bool | DType::Tf32) {
+                fit[k] = fit[k].or(DTypeSet::of(&[dtype]));
+                k += 1;
+            }
+            i += 1;
+        }
+        fit
+    };
+    FIT[(bytes.trailing_zeros() as usize).min(LARGEST)]
+}
+
+/// Sizes whose divisors are tabulated: those of tiles as they are without options.
+const SIZES: usize = 257;
+
+/// The largest divisor of `elems` that is at most `room`, and 64.
+fn largest_divisor(elems: u64, room: u64) -> u64 {
+    /// By size, the divisors from 1 to 64, as bits from the lowest.
+    static DIVISORS: [u64; SIZES] = {
+        let mut divisors = [u64::MAX; SIZES];
+        let mut size = 1;
+        while size < SIZES {
+            let mut n = 1;
+            while n <= 64 {
+                if size % n != 0 {
+                    divisors[size] &= !(1 << (n - 1));
+                }
+                n += 1;
+            }
+            size += 1;
+        }
+        divisors
+    };
+    let most = room.clamp(1, 64);
+    match DIVISORS.get(elems as usize) {
+        Some(divisors) => {
+            let within = divisors << (64 - most);
+            most - u64::from(within.leading_zeros())
+        }
+        None => (1..=most)
+            .rev()
+            .find(|n| elems.is_multiple_of(*n))
+            .unwrap_or(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tabulated_divisors_are_those_found_by_division() {
+        for elems in 1..2 * SIZES as u64 {
+            for room in 1..80 {
+                let found = (1..=room.min(64)).rev().find(|n| elems.is_multiple_of(*n));
+                assert_eq!(Some(largest_divisor(elems, room)), found, "{elems} {room}");
+            }
+        }
+    }
+
+    #[test]
+    fn whole_elements_of_every_dtype_fit() {
+        for bytes in 1..64 {
+            let fitting = dtypes_that_fit(bytes);
+            for &dtype in DType::ALL {
+                let whole = bytes % u64::from(dtype.size_bytes()) == 0;
+                let may = bits_may_be_written(dtype, DType::F32) && dtype != DType::Tf32;
+                assert_eq!(fitting.has(dtype), whole && may, "{bytes} {dtype}");
+            }
+        }
+    }
 }

@@ -8,23 +8,25 @@ const TEXTS: usize = 256;
 const INTS: usize = 384;
 const LOWEST: i64 = -128;
 
-/// Handles of texts by where these lie: names and words of attributes are constants of this program.
-struct Memo<T>(Box<[(usize, usize, Option<T>)]>);
+/// Handles of texts by where these lie, above how long they are, neither of which needs more bits: names
+/// and words of attributes are constants of this program.
+struct Memo<T>(Box<[(u64, Option<T>)]>);
 
 impl<T: Copy> Memo<T> {
     fn new() -> Memo<T> {
-        Memo(vec![(0, 0, None); TEXTS].into())
+        Memo(vec![(0, None); TEXTS].into())
     }
 
+    #[inline]
     fn get(&mut self, text: &'static str, make: impl FnOnce(&str) -> T) -> T {
-        let (at, len) = (text.as_ptr() as usize, text.len());
-        let hash = ((at ^ len << 7) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let key = (text.as_ptr() as u64) << 16 | text.len() as u64;
+        let hash = (key ^ key >> 16).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let known = &mut self.0[hash as usize >> 56];
         match *known {
-            (place, size, Some(handle)) if (place, size) == (at, len) => handle,
+            (place, Some(handle)) if place == key => handle,
             _ => {
                 let handle = make(text);
-                *known = (at, len, Some(handle));
+                *known = (key, Some(handle));
                 handle
             }
         }

@@ -3,7 +3,7 @@
 use bir_dialect::bir::attrs::number;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::{ACTIVATION_FUNCS, INTS, OpCode};
-use bir_dialect::bir::space::{Engine, Target};
+use bir_dialect::bir::space::{DTypeSet, Engine, Target};
 
 use super::super::Generator;
 use super::super::draft::{Draft, Tile};
@@ -35,7 +35,7 @@ fn scale_and_bias(g: &mut Generator<'_>, draft: &mut Draft, func: &str, parts: u
         return;
     }
     let want = g.want(draft, "bias", parts, 1);
-    g.read_as(draft, "bias", want.but(DType::Tf32));
+    g.read_as(draft, "bias", want.but(DTypeSet::of(&[DType::Tf32])));
 }
 
 pub(super) fn activation(g: &mut Generator<'_>) {
@@ -379,7 +379,7 @@ pub(super) fn exponential(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::Exponential);
     let (parts, elems) = g.shape();
     let want = g.want(&draft, "src", parts, elems);
-    let src = g.read_as(&mut draft, "src", want.but(DType::Tf32));
+    let src = g.read_as(&mut draft, "src", want.but(DTypeSet::of(&[DType::Tf32])));
     if g.chance(2) {
         g.scalar(&mut draft, "max", src.parts);
     }

@@ -10,6 +10,9 @@ mod movement;
 mod reductions;
 mod selection;
 
+use std::borrow::Cow;
+use std::sync::{LazyLock, OnceLock};
+
 use bir_dialect::bir::num::{DType, DTypeClass, from_f64};
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::space::{DTypeSet, Space, Target};
@@ -18,15 +21,18 @@ use super::draft::{Draft, Tile};
 use super::features::Feature;
 use super::{Config, Generator};
 
+/// Makes an instruction.
+pub(super) type Emit = fn(&mut Generator<'_>);
+
 /// How an op is generated.
 pub(super) struct Emitter {
     pub(super) code: OpCode,
     /// How often, relative to the others.
     pub(super) weight: usize,
-    pub(super) emit: fn(&mut Generator<'_>),
+    pub(super) emit: Emit,
 }
 
-const fn emitter(code: OpCode, weight: usize, emit: fn(&mut Generator<'_>)) -> Emitter {
+const fn emitter(code: OpCode, weight: usize, emit: Emit) -> Emitter {
     Emitter { code, weight, emit }
 }
 
@@ -178,7 +184,18 @@ static EMITTERS: &[Emitter] = &[
 ];
 
 /// The emitters a generation has and a configuration asks for, each as often as it weighs.
-pub(super) fn available(target: Target, config: &Config) -> Vec<fn(&mut Generator<'_>)> {
+pub(super) fn available(target: Target, config: &Config) -> Cow<'static, [Emit]> {
+    /// By generation, where a configuration asks for all: programs are often small and many.
+    static ALL: [OnceLock<Vec<Emit>>; Target::ALL.len()] =
+        [const { OnceLock::new() }; Target::ALL.len()];
+    if config.ops.is_empty() && config.without_ops.is_empty() {
+        Cow::Borrowed(ALL[target as usize].get_or_init(|| chosen(target, config)))
+    } else {
+        Cow::Owned(chosen(target, config))
+    }
+}
+
+fn chosen(target: Target, config: &Config) -> Vec<Emit> {
     EMITTERS
         .iter()
         .filter(|emitter| config.ops.is_empty() || config.ops.contains(&emitter.code))
@@ -212,16 +229,26 @@ const NUMBERS: &[f64] = &[
     f64::NAN,
 ];
 
+/// [`NUMBERS`] in each dtype.
+static EDGES: LazyLock<[[u64; NUMBERS.len()]; DType::ALL.len()]> = LazyLock::new(|| {
+    let mut edges = [[0; NUMBERS.len()]; DType::ALL.len()];
+    for (edges, &dtype) in edges.iter_mut().zip(DType::ALL) {
+        for (edge, &number) in edges.iter_mut().zip(NUMBERS) {
+            *edge = from_f64(dtype, number).unwrap_or(0);
+        }
+    }
+    edges
+});
+
 impl Generator<'_> {
     /// A number of a dtype, by its bits: an edge value half of the time.
     pub(super) fn number(&mut self, dtype: DType) -> u64 {
         match dtype.class() {
             DTypeClass::Float => {
-                let value = if self.chance(2) {
-                    self.pick(NUMBERS)
-                } else {
-                    self.random.unit() * 8.0 - 4.0
-                };
+                if self.chance(2) {
+                    return self.pick(&EDGES[dtype as usize]);
+                }
+                let value = self.random.unit() * 8.0 - 4.0;
                 from_f64(dtype, value).unwrap_or(0)
             }
             DTypeClass::Scale => 120 + self.random.below(16),

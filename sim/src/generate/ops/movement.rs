@@ -1,6 +1,6 @@
 //! Fills, copies, shuffles.
 
-use bir_dialect::bir::num::{DType, DTypeClass};
+use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::{NUMERIC, OpCode};
 use bir_dialect::bir::space::{DTypeSet, Engine, Space, Target};
 
@@ -255,11 +255,6 @@ impl Generator<'_> {
     /// A destination of an instruction without sources.
     fn destination(&mut self, want: Want) -> Tile {
         let mut draft = Draft::new(OpCode::Memset);
-        let plain: Vec<DType> = want
-            .dtypes
-            .iter()
-            .filter(|dtype| dtype.class() != DTypeClass::Packed)
-            .collect();
-        self.write_as(&mut draft, "dst", want.of(&plain))
+        self.write_as(&mut draft, "dst", want.but(DTypeSet::PACKED))
     }
 }
