@@ -6,6 +6,7 @@
 //! * Comparisons and logical operations give 1 or 0; a logical operand counts as true if it is not 0.
 //! * `mod` has the sign of the divisor, `divide_int` rounds down: `a = b * divide_int + mod`.
 
+use bir_dialect::bir::num::f32_to_bf16;
 use bir_dialect::bir::ops::ALU_OPS;
 
 use crate::func::pow;
@@ -341,6 +342,79 @@ impl Kernel for Binary<'_> {
     }
 }
 
+/// Where a loop over bf16 takes one side from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Half<'a> {
+    /// A row of as many elements, two bytes each.
+    Row(&'a [u8]),
+    /// One value for all.
+    Splat(f32),
+}
+
+/// [`Binary`] from bf16 to bf16, each element in registers from end to end.
+pub(crate) struct BinaryHalves<'a> {
+    pub(crate) op: Alu,
+    pub(crate) out: &'a mut [u8],
+    pub(crate) a: Half<'a>,
+    pub(crate) b: Half<'a>,
+}
+
+impl BinaryHalves<'_> {
+    /// Whether there is a loop for an operation: for those whose result is a NaN of any kind exactly where
+    /// it would be the canonical one, which is left to rounding.
+    pub(crate) fn has(op: Alu) -> bool {
+        matches!(
+            op,
+            Alu::Add | Alu::Subtract | Alu::Multiply | Alu::Max | Alu::Min
+        )
+    }
+}
+
+#[inline(always)]
+fn each_half(out: &mut [u8], a: Half<'_>, b: Half<'_>, f: impl Fn(f32, f32) -> f32) {
+    let out = out.as_chunks_mut::<2>().0.iter_mut();
+    // A NaN keeps its bits: the result has others.
+    let value = |bytes: [u8; 2]| f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16);
+    match (a, b) {
+        (Half::Row(a), Half::Row(b)) => {
+            for ((out, &a), &b) in out.zip(a.as_chunks().0).zip(b.as_chunks().0) {
+                *out = f32_to_bf16(f(value(a), value(b))).to_le_bytes();
+            }
+        }
+        (Half::Row(a), Half::Splat(b)) => {
+            for (out, &a) in out.zip(a.as_chunks().0) {
+                *out = f32_to_bf16(f(value(a), b)).to_le_bytes();
+            }
+        }
+        (Half::Splat(a), Half::Row(b)) => {
+            for (out, &b) in out.zip(b.as_chunks().0) {
+                *out = f32_to_bf16(f(a, value(b))).to_le_bytes();
+            }
+        }
+        (Half::Splat(a), Half::Splat(b)) => {
+            let result = f32_to_bf16(f(a, b)).to_le_bytes();
+            out.for_each(|out| *out = result);
+        }
+    }
+}
+
+impl Kernel for BinaryHalves<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let BinaryHalves { op, out, a, b } = self;
+        match op {
+            Alu::Subtract => each_half(out, a, b, |a, b| a - b),
+            Alu::Multiply => each_half(out, a, b, |a, b| a * b),
+            Alu::Max => each_half(out, a, b, max),
+            Alu::Min => each_half(out, a, b, min),
+            // Nothing else comes here, as `has` says.
+            _ => each_half(out, a, b, |a, b| a + b),
+        }
+    }
+}
+
 /// Makes every NaN the canonical one.
 pub(crate) struct Quieten<'a>(pub(crate) &'a mut [f32]);
 
@@ -479,5 +553,75 @@ pub(crate) fn reduce_rows(lanes: crate::simd::Lanes, job: ReduceRows<'_>) {
     });
     for value in out {
         *value = quiet(*value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bir_dialect::bir::num::{DType, narrow_from_f32, widen_to_f32};
+
+    use super::*;
+    use crate::simd::Lanes;
+
+    /// Zeros, subnormals, neighbours of 1, what overflows and what cancels, infinities, NaNs of all kinds.
+    const HALVES: [u16; 23] = [
+        0x0000, 0x8000, 0x0001, 0x8001, 0x007f, 0x0080, 0x3f7f, 0x3f80, 0x3f81, 0xbf80, 0xbf81,
+        0x4049, 0xc2f7, 0x0c31, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7f81, 0xff81, 0x7fc0, 0xffff,
+        0x7fa5,
+    ];
+
+    #[test]
+    fn loops_over_bf16_are_those_over_f32_between_conversions() {
+        // Every pair, and a length that is no multiple of any vector's.
+        let pairs = HALVES.iter().flat_map(|&a| HALVES.map(|b| (a, b)));
+        let (a, b): (Vec<u16>, Vec<u16>) = pairs.unzip();
+        let bytes = |halves: &[u16]| halves.iter().flat_map(|h| h.to_le_bytes()).collect();
+        let (a, b): (Vec<u8>, Vec<u8>) = (bytes(&a), bytes(&b));
+        let widened = |bytes: &[u8]| {
+            let mut wide = vec![0.0; bytes.len() / 2];
+            widen_to_f32(DType::Bf16, bytes, &mut wide).unwrap();
+            wide
+        };
+        let (wide_a, wide_b) = (widened(&a), widened(&b));
+        let covered: Vec<Alu> = ALL
+            .iter()
+            .copied()
+            .filter(|&op| BinaryHalves::has(op))
+            .collect();
+        assert_eq!(covered.len(), 5, "one of them is not told from `add`");
+        for (lanes, op) in Lanes::every()
+            .into_iter()
+            .flat_map(|lanes| covered.iter().map(move |&op| (lanes, op)))
+        {
+            let check = |halves: [Half<'_>; 2], args: [Arg<'_>; 2]| {
+                let mut want = vec![0.0; wide_a.len()];
+                lanes.run(Binary {
+                    op,
+                    out: &mut want,
+                    a: args[0],
+                    b: args[1],
+                });
+                let mut narrow = vec![0; a.len()];
+                narrow_from_f32(DType::Bf16, &want, &mut narrow).unwrap();
+                let mut found = vec![0; a.len()];
+                lanes.run(BinaryHalves {
+                    op,
+                    out: &mut found,
+                    a: halves[0],
+                    b: halves[1],
+                });
+                assert_eq!(found, narrow, "{op:?} {lanes:?} {halves:?}");
+            };
+            check(
+                [Half::Row(&a), Half::Row(&b)],
+                [Arg::Row(&wide_a), Arg::Row(&wide_b)],
+            );
+            for value in [0.1, -0.0, f32::NAN, f32::INFINITY] {
+                let (half, arg) = (Half::Splat(value), Arg::Splat(value));
+                check([Half::Row(&a), half], [Arg::Row(&wide_a), arg]);
+                check([half, Half::Row(&b)], [arg, Arg::Row(&wide_b)]);
+                check([half, half], [arg, arg]);
+            }
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Elementwise execution: several tiles walked together in f32, one of them written.
 //!
 //! * Inner runs are cut into chunks that stay in the first-level cache.
-//! * Contiguous f32 runs are used where they lie; everything else goes through a scratch row.
+//! * Contiguous f32 runs are used where they lie, and bf16 ones in one step of common operations;
+//!   everything else goes through a scratch row.
 //! * A source that overlaps the destination without being the same walk is copied first, so all
 //!   is read before anything is written.
 
@@ -13,7 +14,7 @@
 use bir_dialect::bir::num::DType;
 use smallvec::SmallVec;
 
-use crate::alu::Arg;
+use crate::alu::{Arg, Half};
 use crate::fault::{Run, malformed};
 use crate::machine::Machine;
 use crate::runs::{self, Spaced};
@@ -22,6 +23,8 @@ use crate::tile::{Nest, Odometer, Step, Tile};
 
 /// Elements computed at once.
 const CHUNK: usize = 2048;
+/// As many where all are used where they lie: what a chunk costs beside its elements shows there.
+const LARGE_CHUNK: usize = 8192;
 
 /// A destination (tile 0) and its sources, joined.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub(crate) struct Walk<const K: usize> {
     nest: Nest<K>,
     /// Whether all steps of the destination are multiples of 4.
     aligned: [bool; K],
+    /// Whether all are bf16 that lie side by side, or are one and the same, along inner runs.
+    halves: bool,
 }
 
 /// The levels of a tile that has one element per partition, repeated `elements` times.
@@ -71,11 +76,16 @@ impl<const K: usize> Walk<K> {
         }));
         let aligned =
             std::array::from_fn(|k| nest.outer.iter().all(|level| level.bytes[k] % 4 == 0));
+        let halves = (0..K).all(|k| {
+            let step = nest.inner.bytes[k];
+            tiles[k].dtype == DType::Bf16 && (step == 2 || step == 0 && k > 0) && !nest.linear[k]
+        });
         Ok(Walk {
             tiles,
             levels,
             nest,
             aligned,
+            halves,
         })
     }
 
@@ -152,6 +162,45 @@ impl<const K: usize> Walk<K> {
         Ok(())
     }
 
+    /// As [`map`](Self::map), of bf16 from memory to memory, if all are that and no source lies where
+    /// something is written; tells whether it was done.
+    pub(crate) fn map_halves(
+        &self,
+        m: &mut Machine,
+        mut body: impl FnMut(Lanes, &mut [u8], &[Half<'_>]),
+    ) -> Run<bool> {
+        if !self.halves {
+            return Ok(false);
+        }
+        let at = self.place(m)?;
+        let dst = &self.tiles[0];
+        if (1..K).any(|k| self.tiles[k].may_overlap(at[k], dst, at[0])) {
+            return Ok(false);
+        }
+        let (inner, lanes) = (self.nest.inner, m.lanes);
+        let len = 2 * inner.count;
+        let _ = self.nest.each::<()>(|offsets| {
+            let at: [usize; K] = std::array::from_fn(|k| (at[k] as i64 + offsets[k]) as usize);
+            let (before, rest) = m.mem.bytes_mut().split_at_mut(at[0]);
+            let (out, after) = rest.split_at_mut(len);
+            let mut args = [Half::Splat(0.0); K];
+            for k in 1..K {
+                let (from, first) = match at[k].checked_sub(at[0] + len) {
+                    Some(behind) => (&*after, behind),
+                    None => (&*before, at[k]),
+                };
+                args[k] = match inner.bytes[k] {
+                    0 => Half::Splat(runs::load_one(from, first, DType::Bf16)),
+                    _ => Half::Row(&from[first..first + len]),
+                };
+            }
+            body(lanes, out, &args[1..]);
+            Ok(())
+        });
+        m.mark(dst, at[0]);
+        Ok(true)
+    }
+
     fn run(
         &self,
         m: &mut Machine,
@@ -161,11 +210,6 @@ impl<const K: usize> Walk<K> {
         body: &mut impl FnMut(Lanes, &mut [f32], &[Arg<'_>]),
     ) {
         let inner = nest.inner;
-        let chunk = CHUNK.min(inner.count);
-        for row in &mut m.scratch.rows {
-            runs::resize(row, chunk);
-        }
-        runs::resize(&mut m.scratch.out, chunk);
         let direct: [bool; K] = std::array::from_fn(|k| {
             let tile = &self.tiles[k];
             tile.dtype == DType::F32
@@ -174,10 +218,20 @@ impl<const K: usize> Walk<K> {
                 && self.aligned[k]
                 && !copied[k]
         });
+        let ready = (1..K).all(|k| direct[k] || inner.bytes[k] == 0);
+        let most = match direct[0] && ready {
+            true => LARGE_CHUNK,
+            false => CHUNK,
+        };
+        let chunk = most.min(inner.count);
+        for row in &mut m.scratch.rows {
+            runs::resize(row, chunk);
+        }
+        runs::resize(&mut m.scratch.out, chunk);
         let _ = nest.each::<()>(|offsets| {
             let mut done = 0;
             while done < inner.count {
-                let count = CHUNK.min(inner.count - done);
+                let count = chunk.min(inner.count - done);
                 let at: [Spaced; K] = std::array::from_fn(|k| Spaced {
                     at: (if copied[k] { 0 } else { at[k] as i64 }
                         + offsets[k]
@@ -400,6 +454,21 @@ impl AnyWalk {
         match <[Tile; 4]>::try_from(tiles) {
             Ok(tiles) => Walk::new(tiles).map(AnyWalk::Four),
             Err(tiles) => Err(malformed(format!("{} memory operands", tiles.len()))),
+        }
+    }
+
+    /// [`Walk::map_halves`].
+    #[inline]
+    pub(crate) fn map_halves(
+        &self,
+        m: &mut Machine,
+        body: impl FnMut(Lanes, &mut [u8], &[Half<'_>]),
+    ) -> Run<bool> {
+        match self {
+            AnyWalk::One(walk) => walk.map_halves(m, body),
+            AnyWalk::Two(walk) => walk.map_halves(m, body),
+            AnyWalk::Three(walk) => walk.map_halves(m, body),
+            AnyWalk::Four(walk) => walk.map_halves(m, body),
         }
     }
 

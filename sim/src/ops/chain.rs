@@ -3,7 +3,7 @@
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::space::Engine;
 
-use crate::alu::{Alu, Arg, Binary};
+use crate::alu::{Alu, Arg, Binary, BinaryHalves, Half};
 use crate::fault::{Run, malformed};
 use crate::lower::{Bound, Scalar, Site, Task};
 use crate::machine::Machine;
@@ -38,6 +38,22 @@ struct Chain {
 impl Task for Chain {
     fn run(&self, m: &mut Machine) -> Run<()> {
         let [first, second] = &self.stages;
+        if let (Some(stage), None) = (first, second)
+            && BinaryHalves::has(stage.op)
+            && self.walk.map_halves(m, |lanes, out, args| {
+                let side = match stage.side {
+                    Side::Number(number) => Half::Splat(number),
+                    Side::Source(at) => args[at],
+                };
+                let (op, mut a, mut b) = (stage.op, args[0], side);
+                if stage.reverse {
+                    (a, b) = (b, a);
+                }
+                lanes.run(BinaryHalves { op, out, a, b });
+            })?
+        {
+            return Ok(());
+        }
         self.walk.map(m, |lanes, out, args| {
             let mut value = args[0];
             for stage in [first, second].into_iter().flatten() {

@@ -150,9 +150,6 @@ fn tensor_tensor_over_dtypes() {
 
 #[test]
 fn in_place_strided_reversed_and_overlapping() {
-    let x = tensor(DType::F32, &[4, 64], (0..256).map(|i| i as f32));
-    let v = values(&x);
-    let at = |p: usize, i: usize| v[p * 64 + i];
     let cases: [(&str, fn(usize) -> usize, fn(usize) -> usize); 4] = [
         ("%x_t, %x_t", |i| i, |i| i),
         ("%x_t[p 0:4, off 63, -1 x 64], %x_t", |i| 63 - i, |i| i),
@@ -163,17 +160,26 @@ fn in_place_strided_reversed_and_overlapping() {
         ),
         ("%x_t, %x_t[p 0:4, off 0, 0 x 8, 1 x 8]", |i| i, |i| i % 8),
     ];
-    for (sources, left, right) in cases {
-        let y = run_unverified(
-            &[("x", &x)],
-            "4x64xf32",
-            &format!("tensor_tensor add %x_t <- {sources}\ntensor_copy %y_t <- %x_t"),
-        );
-        let want: Vec<f32> = (0..256)
-            .map(|e| at(e / 64, left(e % 64)) + at(e / 64, right(e % 64)))
-            .collect();
-        assert_same(&values(&y), &want, sources);
+    for dtype in [DType::F32, DType::Bf16] {
+        let x = tensor(dtype, &[4, 64], (0..256).map(|i| i as f32));
+        let v = values(&x);
+        let at = |p: usize, i: usize| v[p * 64 + i];
+        for (sources, left, right) in cases {
+            let y = run_unverified(
+                &[("x", &x)],
+                &format!("4x64x{dtype}"),
+                &format!("tensor_tensor add %x_t <- {sources}\ntensor_copy %y_t <- %x_t"),
+            );
+            let want: Vec<f32> = (0..256)
+                .map(|e| at(e / 64, left(e % 64)) + at(e / 64, right(e % 64)))
+                .map(|sum| through(dtype, sum))
+                .collect();
+            assert_same(&values(&y), &want, &format!("{dtype} {sources}"));
+        }
     }
+    let x = tensor(DType::F32, &[4, 64], (0..256).map(|i| i as f32));
+    let v = values(&x);
+    let at = |p: usize, i: usize| v[p * 64 + i];
     // A copy onto a shifted part of itself reads everything first. The verifier refuses it, for an
     // engine does not.
     let y = run_unverified(

@@ -83,8 +83,9 @@ pub(super) fn f32_to_tf32(value: f32) -> u32 {
     if value.is_nan() { F32_NAN } else { rounded }
 }
 
+/// The nearest bf16 as bits, of two as near the even one; the canonical NaN for any NaN.
 #[inline(always)]
-pub(super) fn f32_to_bf16(value: f32) -> u16 {
+pub fn f32_to_bf16(value: f32) -> u16 {
     let bits = value.to_bits();
     let rounded = (bits.wrapping_add(0x7FFF + ((bits >> 16) & 1)) >> 16) as u16;
     if value.is_nan() { 0x7FC0 } else { rounded }

@@ -36,6 +36,7 @@ pub use convert::{
 pub use dtype::{DType, DTypeClass};
 pub use error::NumError;
 pub use format::{FloatFormat, Specials};
+pub use lanes::f32_to_bf16;
 pub use packed::{element_to_f32, pack_x4, packed_element_from_f32, unpack_x4};
 pub use parse::parse;
 pub use print::{Number, print, write};
