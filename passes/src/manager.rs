@@ -63,6 +63,13 @@ impl Manager {
         diags: &mut Diagnostics,
     ) -> Outcome {
         let mut files = Vec::new();
+        let at_start = diags.errors();
+        for instrument in &mut self.instruments {
+            instrument.begin_run(pipeline, ir, log, diags);
+        }
+        if diags.errors() > at_start {
+            return Outcome::Failed;
+        }
         for (index, step) in pipeline.steps.iter().enumerate() {
             let event = PassEvent {
                 index,
@@ -81,7 +88,13 @@ impl Manager {
                 Flow::Stop => break,
             }
         }
-        Outcome::Done(files)
+        for instrument in self.instruments.iter_mut().rev() {
+            instrument.end_run(pipeline, ir, log, diags);
+        }
+        match diags.errors() > at_start {
+            true => Outcome::Failed,
+            false => Outcome::Done(files),
+        }
     }
 
     /// Totals of all runs go to the log.

@@ -4,7 +4,9 @@
 //!   operand's payload an instruction set passes on.
 //! * `max` and `min` give NaN where either side is NaN; of equal sides the right one (so of 0 and -0).
 //! * Comparisons and logical operations give 1 or 0; a logical operand counts as true if it is not 0.
-//! * `mod` has the sign of the divisor, `divide_int` rounds down: `a = b * divide_int + mod`.
+//! * `mod` has the sign of the divisor, its zero too; `divide_int` is the exact quotient rounded down:
+//!   `a = b * divide_int + mod`.
+//! * An integer to a negative power is the power's reciprocal rounded to 0: 1, -1, or 0 (of 0 too).
 
 use bir_dialect::bir::num::f32_to_bf16;
 use bir_dialect::bir::ops::ALU_OPS;
@@ -88,11 +90,33 @@ fn truth(value: bool) -> f32 {
 
 fn modulo(a: f32, b: f32) -> f32 {
     let rest = a % b;
-    quiet(if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
+    quiet(if rest == 0.0 {
+        rest.copysign(b)
+    } else if (rest < 0.0) != (b < 0.0) {
         rest + b
     } else {
         rest
     })
+}
+
+/// The quotient rounded down. In f64, as a quotient rounded to f32 may have reached the next integer;
+/// that of two f32 is nearer than 2^-24 to no integer it is not, so below 2^29 f64 passes none.
+#[inline(always)]
+fn divide_down(a: f32, b: f32) -> f32 {
+    quiet((f64::from(a) / f64::from(b)).floor() as f32)
+}
+
+/// `base` to a power whose result `wrap` keeps in range.
+fn power(base: i64, mut exponent: u64, wrap: impl Fn(i64) -> i64) -> i64 {
+    let (mut result, mut square) = (1, base);
+    while exponent != 0 {
+        if exponent & 1 == 1 {
+            result = wrap(i64::wrapping_mul(result, square));
+        }
+        square = wrap(square.wrapping_mul(square));
+        exponent >>= 1;
+    }
+    result
 }
 
 impl Alu {
@@ -218,7 +242,13 @@ impl Alu {
                     rest
                 }
             }
-            Alu::Power => (0..b.clamp(0, 64)).fold(1i64, |power, _| wrap(power.wrapping_mul(a))),
+            Alu::Power if signed && b < 0 => match a {
+                1 => 1,
+                -1 if b & 1 == 0 => 1,
+                -1 => -1,
+                _ => 0,
+            },
+            Alu::Power => power(a, b as u64, wrap),
             Alu::Rsqrt | Alu::Reciprocal => i64::from(a == 1),
             Alu::Average | Alu::Bypass => a,
         })
@@ -326,7 +356,7 @@ impl Kernel for Binary<'_> {
             Alu::Rsqrt => each(out, a, b, |a, _| quiet((1.0 / f64::from(a).sqrt()) as f32)),
             Alu::Reciprocal => each(out, a, b, |a, _| quiet(1.0 / a)),
             Alu::Divide => each(out, a, b, |a, b| quiet(a / b)),
-            Alu::DivideInt => each(out, a, b, |a, b| quiet((a / b).floor())),
+            Alu::DivideInt => each(out, a, b, divide_down),
             Alu::Mod | Alu::ModInt => each(out, a, b, modulo),
             Alu::Power => each(out, a, b, pow),
             // The bit operations never come here; `average` divides where it is used.
@@ -535,7 +565,7 @@ impl Kernel for ReduceRows<'_> {
     }
 }
 
-/// [`ReduceRows`] with NaN results made canonical.
+/// [`ReduceRows`] with NaN results made canonical, and those of logical operations 1 or 0.
 pub(crate) fn reduce_rows(lanes: crate::simd::Lanes, job: ReduceRows<'_>) {
     let ReduceRows {
         op,
@@ -551,8 +581,14 @@ pub(crate) fn reduce_rows(lanes: crate::simd::Lanes, job: ReduceRows<'_>) {
         stride,
         out: &mut *out,
     });
+    let logical = matches!(op, Alu::LogicalAnd | Alu::LogicalOr | Alu::LogicalXor);
     for value in out {
-        *value = quiet(*value);
+        // A row of one element is no truth value yet.
+        *value = if logical {
+            truth(*value != 0.0)
+        } else {
+            quiet(*value)
+        };
     }
 }
 

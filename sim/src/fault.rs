@@ -161,6 +161,14 @@ pub enum FaultKind {
         /// The limit.
         limit: u64,
     },
+    /// A constant whose elements are in a file that does not hold them.
+    #[error("the value of constant `%{name}` cannot be read: {what}")]
+    Constant {
+        /// Name of the location.
+        name: String,
+        /// Why, with the file's name.
+        what: String,
+    },
     /// A value given for an input that does not fit.
     #[error("{0}")]
     Input(String),
@@ -192,7 +200,10 @@ impl fmt::Display for Fault {
             Some((_, name))
                 if !matches!(
                     self.kind,
-                    FaultKind::Memory { .. } | FaultKind::Output { .. } | FaultKind::Program(_)
+                    FaultKind::Memory { .. }
+                        | FaultKind::Output { .. }
+                        | FaultKind::Constant { .. }
+                        | FaultKind::Program(_)
                 ) =>
             {
                 write!(f, "`{name}` {}", self.kind)
@@ -253,6 +264,32 @@ impl Fault {
                 diagnostic.help("all cores of a group have to come to the same exchange")
             }
             FaultKind::Promise { hint, .. } => diagnostic.help(format!("leave `{hint}` out")),
+            FaultKind::Constant { .. } => diagnostic.help(
+                "`value` names an .npy file, from the folder of the .bir on, of the dtype and shape of \
+                 the location",
+            ),
+            FaultKind::Index { .. } | FaultKind::Position { .. } => {
+                diagnostic.help("indices count from 0 and are less than what they choose from")
+            }
+            FaultKind::OutOfBounds { .. } => diagnostic
+                .help("offsets and loop indices have to keep an access within its location"),
+            FaultKind::Twice { .. } => {
+                diagnostic.help("give each row or column once: nothing says which write would win")
+            }
+            FaultKind::Cache { .. } => {
+                diagnostic.help("`tensor_scalar_cache` with operands fills the cache")
+            }
+            FaultKind::EmptyRange { .. } => {
+                diagnostic.help("the start of a range is less than its end")
+            }
+            FaultKind::Accumulator { .. } => diagnostic
+                .help("a `reduce_cmd` of `reset` or `load` gives the accumulator a value"),
+            FaultKind::Output { .. } => {
+                diagnostic.help("write all of it, or `--uninit=zero` has zeros there")
+            }
+            FaultKind::Unsupported { .. } => {
+                diagnostic.help("leave it out, or simulate the rest in a function of its own")
+            }
             FaultKind::Memory { .. } => diagnostic.help("`--max-bytes N` raises the limit"),
             FaultKind::Steps { .. } => diagnostic.help("`--max-steps N` raises the limit"),
             _ => diagnostic,

@@ -16,6 +16,7 @@
 compile_error!("memory is little-endian, and rows are used where they lie");
 
 mod alu;
+mod choices;
 mod compare;
 mod cores;
 mod fault;

@@ -310,10 +310,12 @@ pub fn encode_all<'t>(
 pub fn write_files(files: &[(std::path::PathBuf, Vec<u8>)]) -> Result<(), String> {
     let mut ready = Vec::new();
     for (path, bytes) in files {
+        // A link stays one: what it leads to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let failed =
             |error: io::Error| format!("cannot write `{}`: {}", path.display(), reason(&error));
-        if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
-            fs::write(path, bytes).map_err(failed)?;
+        if fs::metadata(&path).is_ok_and(|meta| !meta.is_file()) {
+            fs::write(&path, bytes).map_err(failed)?;
             continue;
         }
         let folder = path
@@ -330,7 +332,7 @@ pub fn write_files(files: &[(std::path::PathBuf, Vec<u8>)]) -> Result<(), String
         ready.push((path, file));
     }
     for (path, file) in ready {
-        file.persist(path)
+        file.persist(&path)
             .map_err(|error| format!("cannot write `{}`: {}", path.display(), error.error))?;
     }
     Ok(())

@@ -4,10 +4,12 @@
 //! Most tensors of a float dtype hold plain numbers around 1; one in four also holds special values
 //! (zeros, infinities, NaN, subnormals, the largest), few enough that sums do not all become NaN.
 //! Integers are small, with extremes among them; a single integer is between 0 and 7, for it may be
-//! a loop bound.
+//! a loop bound. What is only read to choose among rows or elements chooses one that is there, and
+//! none twice while there are enough.
 
 use bir_dialect::bir::num::{DType, DTypeClass, from_f64, store_bits};
 
+use crate::run::Port;
 use crate::tensor::Tensor;
 
 /// A small generator of good quality (SplitMix64).
@@ -64,6 +66,42 @@ fn special(dtype: DType, random: &mut Random) -> u64 {
         _ => from_f64(dtype, 1.0).unwrap_or(0),
     };
     magnitude | sign
+}
+
+/// A value for a port.
+pub fn value(seed: u64, port: &Port) -> Tensor {
+    match port.choices {
+        Some(choices) => choosing(seed, &port.name, port.dtype, &port.dims, choices),
+        None => tensor(seed, &port.name, port.dtype, &port.dims),
+    }
+}
+
+/// Numbers below `choices`, which is not 0: different ones, as far as they go.
+fn choosing(seed: u64, name: &str, dtype: DType, dims: &[u64], choices: u64) -> Tensor {
+    let mut random = Random::new(seed, name);
+    let gcd = |mut a: u64, mut b: u64| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    // Steps of a length that has no divisor in common with the number of choices meet all of them.
+    let start = random.below(choices);
+    let first = 1 + random.below(choices);
+    let step = { (first..).find(|&step| gcd(step, choices) == 1) }.unwrap_or(1);
+    let count = dims.iter().product::<u64>() as usize;
+    let size = dtype.size_bytes() as usize;
+    let mut bytes = vec![0; count * size];
+    let mut at = start;
+    for element in bytes.chunks_exact_mut(size) {
+        let _ = store_bits(dtype, at, element);
+        at = (at + step) % choices;
+    }
+    Tensor {
+        dtype,
+        dims: dims.to_vec(),
+        bytes,
+    }
 }
 
 /// A tensor for the location of that name.

@@ -8,6 +8,7 @@ use bir_dialect::bir::space::Space;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Ir, Op};
 
+use crate::choices::choices;
 use crate::compare::{Difference, Tolerance, compare};
 use crate::cores::{Core, run_all};
 use crate::fault::{Fault, FaultKind, Run};
@@ -92,6 +93,8 @@ pub struct Port {
     pub dtype: DType,
     /// Sizes.
     pub dims: Vec<u64>,
+    /// How many rows or elements there are to choose from, where it is read for nothing else.
+    pub choices: Option<u64>,
 }
 
 impl Port {
@@ -180,7 +183,11 @@ impl<'a> Simulation<'a> {
     /// The locations the outside sees, in the order of the file. In a program of several cores those
     /// that are not shared are called `name@core`.
     pub fn ports(&self) -> impl Iterator<Item = Port> + '_ {
-        self.locations().filter_map(|location| {
+        let choices = choices(
+            self.ir,
+            self.programs.iter().map(|program| &program.ops[..]),
+        );
+        self.locations().filter_map(move |location| {
             let kind = match location.kind {
                 LocationKind::Input => PortKind::Input,
                 LocationKind::Output => PortKind::Output,
@@ -192,6 +199,7 @@ impl<'a> Simulation<'a> {
                 kind,
                 dtype: location.dtype,
                 dims: location.dims.clone(),
+                choices: choices.get(&location.op).copied(),
             })
         })
     }
@@ -324,11 +332,10 @@ impl<'a> Simulation<'a> {
                     put(mem, location, &tensor.bytes);
                 }
                 LocationKind::Const => {
-                    if let Some(hex) = location.value {
-                        let bytes = unhex(self.ir.ctx.text(hex));
+                    if let Some(bytes) = &location.value {
                         let size = location.dtype.size_bytes() as usize;
                         if bytes.len() == location.bytes() {
-                            put(mem, location, &bytes);
+                            put(mem, location, bytes);
                         } else if bytes.len() == size {
                             put(mem, location, &bytes.repeat(location.bytes() / size));
                         }
@@ -634,14 +641,4 @@ fn written(mem: &Memory, location: &Location) -> Run<()> {
     });
     fault.op = Some((location.op, "alloc"));
     Err(fault)
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    let digit = |c: u8| char::from(c).to_digit(16).unwrap_or(0) as u8;
-    text.as_bytes()
-        .as_chunks::<2>()
-        .0
-        .iter()
-        .map(|&[high, low]| digit(high) << 4 | digit(low))
-        .collect()
 }

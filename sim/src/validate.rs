@@ -20,6 +20,8 @@ use crate::tensor::Tensor;
 #[derive(Clone, Debug)]
 pub struct Baseline {
     runs: Vec<Seeded>,
+    /// Seeds that were left out: how many, and why the first.
+    left_out: Option<(usize, u64, Box<Fault>)>,
     options: Options,
 }
 
@@ -93,7 +95,7 @@ fn make_inputs(ports: &[Port], given: &Inputs, seed: u64) -> Inputs {
         .iter()
         .filter(|port| port.kind != PortKind::Output)
         .map(|port| {
-            let random = || random::tensor(seed, &port.name, port.dtype, &port.dims);
+            let random = || random::value(seed, port);
             let other = || given.iter().find(|(name, _)| port.takes(name));
             let value = given
                 .get(&port.name)
@@ -109,16 +111,17 @@ impl Baseline {
     ///
     /// # Errors
     ///
-    /// What ends a run: such a module cannot be compared with.
+    /// As of [`Baseline::with_inputs`].
     pub fn new(ir: &Ir, seeds: &[u64], options: Options) -> Result<Baseline, Box<Fault>> {
         Baseline::with_inputs(ir, seeds, &Inputs::new(), options)
     }
 
-    /// Runs a module on what is given and, where nothing is, on random inputs of some seeds.
+    /// Runs a module on what is given and, where nothing is, on random inputs of some seeds. Seeds
+    /// whose run ends in a fault are left out: see [`Baseline::left_out`].
     ///
     /// # Errors
     ///
-    /// What ends a run: such a module cannot be compared with.
+    /// What ends the run of the first seed if none runs: such a module cannot be compared with.
     pub fn with_inputs(
         ir: &Ir,
         seeds: &[u64],
@@ -140,9 +143,16 @@ impl Baseline {
         let salted: Vec<Simulation<'_>> = salted.collect::<Result<_, _>>()?;
         let ports: Vec<Port> = simulation.ports().collect();
         let mut runs = Vec::with_capacity(seeds.len());
+        let mut left_out = None;
         for &seed in seeds {
             let inputs = make_inputs(&ports, given, seed);
-            let outputs = simulation.run(&inputs, &mut |_| {})?.outputs;
+            let outputs = match simulation.run(&inputs, &mut |_| {}) {
+                Ok(outcome) => outcome.outputs,
+                Err(fault) => {
+                    left_out.get_or_insert((0, seed, fault)).0 += 1;
+                    continue;
+                }
+            };
             let (mut free, mut adrift) = (Vec::new(), false);
             for other in &salted {
                 match other.run(&inputs, &mut |_| {}) {
@@ -160,7 +170,21 @@ impl Baseline {
                 adrift,
             });
         }
-        Ok(Baseline { runs, options })
+        match left_out {
+            Some((_, _, fault)) if runs.is_empty() => Err(fault),
+            left_out => Ok(Baseline {
+                runs,
+                left_out,
+                options,
+            }),
+        }
+    }
+
+    /// How many seeds were left out because the module does not run on their inputs, the first of
+    /// them, and why.
+    pub fn left_out(&self) -> Option<(usize, u64, &Fault)> {
+        let (count, seed, fault) = self.left_out.as_ref()?;
+        Some((*count, *seed, fault))
     }
 
     /// Compares another module with it.

@@ -5,12 +5,16 @@ use std::io::{self, Read as _, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use bir_dialect::bir::files::folder_of;
+
 /// A text read from a file or from standard input.
 pub struct Input {
     /// Its name as reports show it.
     pub name: String,
     /// Its text.
     pub text: String,
+    /// Its folder, which files it names are relative to; empty for standard input.
+    pub folder: PathBuf,
 }
 
 impl Input {
@@ -30,6 +34,7 @@ impl Input {
             Ok(text) => Ok(Input {
                 name: name.to_owned(),
                 text,
+                folder: folder_of(Path::new(path)),
             }),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
@@ -78,6 +83,18 @@ impl Output {
         }
     }
 
+    /// Whether it is a file in another folder than that one.
+    pub fn is_outside(&self, folder: &Path) -> bool {
+        let known = |folder: &Path| {
+            let empty = folder.as_os_str().is_empty();
+            fs::canonicalize(if empty { Path::new(".") } else { folder }).ok()
+        };
+        match self {
+            Output::Stdout => false,
+            Output::File(path) => known(&folder_of(path)) != known(folder),
+        }
+    }
+
     /// Writes a text.
     ///
     /// The error is a message that names the file. A closed pipe is no error.
@@ -111,6 +128,9 @@ fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> io::Result<()> {
+    // A link stays one: what it leads to is replaced.
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = real.as_path();
     // Devices and pipes cannot be replaced by a rename.
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
         return write(&mut fs::OpenOptions::new().write(true).open(path)?);

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod attrs;
+pub mod files;
 pub mod indices;
 pub mod loops;
 pub mod num;

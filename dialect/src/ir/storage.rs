@@ -1,5 +1,7 @@
 //! The tables behind the handles, and every way to read them.
 
+use std::path::PathBuf;
+
 use super::context::{Context, OpInfo, OpTraits};
 use super::entity::{Annot, Attr, Block, Dict, Loc, Op, OpName, Operand, Region, Str, Type, Value};
 use super::side::SideTables;
@@ -105,6 +107,9 @@ pub struct Ir {
     pub(super) values: Vec<ValueData>,
     pub(super) operands: Vec<OperandData>,
     pub(super) side: SideTables,
+    /// Folder of the file it was read from, which files that attributes name are relative to; empty
+    /// for the working directory.
+    pub folder: PathBuf,
 }
 
 impl Ir {
@@ -119,6 +124,7 @@ impl Ir {
             values: Vec::new(),
             operands: Vec::new(),
             side: SideTables::default(),
+            folder: PathBuf::new(),
         };
         ir.regions.push(RegionData {
             parent: Op::NONE,

@@ -19,7 +19,7 @@ use crate::pipeline::Pipeline;
 
 pub use control::{Bisect, Progress, Skip, StopAfter};
 pub use ir_printing::{PassSet, PrintIr, PrintIrOptions, PrintIrTree};
-pub use reproducer::{Reproducer, read_reproducer};
+pub use reproducer::{Reproducer, read_reproducer, reproducer_text};
 pub use statistics::Statistics;
 pub use timing::{Timing, TimingReport};
 pub use verification::Verification;
@@ -90,6 +90,16 @@ pub trait Instrument {
     /// Before each file of a run; its number from 1 where there are several.
     fn begin_file(&mut self, _number: Option<usize>) {}
 
+    /// Before the passes of a file. Errors pushed here end the run.
+    fn begin_run(
+        &mut self,
+        _pipeline: &Pipeline,
+        _ir: &Ir,
+        _log: &mut dyn Log,
+        _diags: &mut Diagnostics,
+    ) {
+    }
+
     /// Before a pass; may leave it out.
     fn before_pass(&mut self, _event: &PassEvent<'_>, _ir: &Ir, _log: &mut dyn Log) -> Verdict {
         Verdict::Run
@@ -122,6 +132,16 @@ pub trait Instrument {
     fn after_failure(
         &mut self,
         _event: &PassEvent<'_>,
+        _log: &mut dyn Log,
+        _diags: &mut Diagnostics,
+    ) {
+    }
+
+    /// After the last pass of a file that was to run, if none failed. Errors pushed here fail the run.
+    fn end_run(
+        &mut self,
+        _pipeline: &Pipeline,
+        _ir: &Ir,
         _log: &mut dyn Log,
         _diags: &mut Diagnostics,
     ) {

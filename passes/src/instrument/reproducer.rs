@@ -7,9 +7,10 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use bir_dialect::bir::files::print_elsewhere;
 use bir_dialect::ir::Ir;
+use bir_dialect::text::PrintOptions;
 use bir_dialect::text::diag::{Diagnostics, Severity};
-use bir_dialect::text::{PrintOptions, print};
 
 use super::{Instrument, Log, PassEvent, Verdict};
 
@@ -46,7 +47,7 @@ impl Instrument for Reproducer {
     }
 
     fn before_pass(&mut self, _event: &PassEvent<'_>, ir: &Ir, _log: &mut dyn Log) -> Verdict {
-        self.before = print(ir, PrintOptions::default());
+        self.before = print_elsewhere(ir, PrintOptions::default());
         Verdict::Run
     }
 
@@ -59,20 +60,14 @@ impl Instrument for Reproducer {
             .folder
             .join(format!("{}{number}-{name}.bir", self.stem));
         let errors = diags.iter().filter(|one| one.severity == Severity::Error);
-        let mut text = format!("// pass `{name}` failed:\n");
-        for error in errors {
-            for line in error.message.lines() {
-                text.push_str(&format!("//   {line}\n"));
-            }
-        }
-        text.push_str("// bir-opt --run-reproducer FILE runs it again with these flags:\n");
         let pipeline = event.pipeline.dump_from(event.index);
-        let pipeline = format!("--pass-pipeline={pipeline}");
-        for flag in self.flags.iter().chain([&pipeline]) {
-            text.push_str(&format!("{MARK}{}\n", flag.replace('\n', " ")));
-        }
-        text.push('\n');
-        text.push_str(&self.before);
+        let text = reproducer_text(
+            &format!("pass `{name}` failed"),
+            errors.map(|error| error.message.as_str()),
+            &self.flags,
+            &pipeline,
+            &self.before,
+        );
         let written = fs::create_dir_all(&self.folder).and_then(|()| write_whole(&path, &text));
         log.write(&match written {
             Ok(()) => format!("reproducer: {}\n", path.display()),
@@ -82,6 +77,28 @@ impl Instrument for Reproducer {
             ),
         });
     }
+}
+
+/// The text of a reproducer: a module with a head that says what happened, and how it happens again.
+pub fn reproducer_text<'a>(
+    what: &str,
+    messages: impl Iterator<Item = &'a str>,
+    flags: &[String],
+    pipeline: &str,
+    module: &str,
+) -> String {
+    let mut text = format!("// {what}:\n");
+    for line in messages.flat_map(str::lines) {
+        text.push_str(&format!("//   {line}\n"));
+    }
+    text.push_str("// bir-opt --run-reproducer FILE runs it again with these flags:\n");
+    let pipeline = format!("--pass-pipeline={pipeline}");
+    for flag in flags.iter().chain([&pipeline]) {
+        text.push_str(&format!("{MARK}{}\n", flag.replace('\n', " ")));
+    }
+    text.push('\n');
+    text.push_str(module);
+    text
 }
 
 /// The flags in the head of a reproducer; empty where it is none.

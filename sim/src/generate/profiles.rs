@@ -1,5 +1,7 @@
 //! Workloads of one shape, at sizes that hurt.
 
+use std::ops::RangeInclusive;
+
 use bir_dialect::bir::access::{Access, Pair, Window};
 use bir_dialect::bir::attrs::number;
 use bir_dialect::bir::num::DType;
@@ -37,6 +39,21 @@ macro_rules! profiles {
                 match self { $(Profile::$variant => $size),* }
             }
 
+            /// Sizes of which there is a program that verifies.
+            pub const fn sizes(self) -> RangeInclusive<u64> {
+                match self {
+                    // All slices together fit a partition of SBUF.
+                    Profile::Fan | Profile::FanWide => 1..=57_344,
+                    // 16 elements of every fourth lie in the location, whose bytes fit a partition.
+                    Profile::Stride => 16..=51_200,
+                    // A location to save, and the instruction that writes it.
+                    Profile::Million | Profile::Limit => 2..=MOST,
+                    // Counts of an access are of 16 bits.
+                    Profile::Unalloc => 1..=65_535,
+                    _ => 1..=MOST,
+                }
+            }
+
             /// The profile of that name.
             pub fn from_name(name: &str) -> Option<Profile> {
                 Profile::ALL.iter().copied().find(|profile| profile.name() == name)
@@ -59,7 +76,11 @@ profiles! {
     Identity = "identity", 1_000_000: "instructions, of which 60 % change nothing";
 }
 
-/// A workload of a size, or of its own size.
+/// The largest size of any workload.
+const MOST: u64 = 100_000_000;
+
+/// A workload of a size, or of its own size. A size that is not one of its [`Profile::sizes`] is
+/// taken for the nearest that is.
 pub fn profile(profile: Profile, seed: u64, size: Option<u64>) -> Generated {
     let target = match profile {
         Profile::Unalloc => Target::Trn1,
@@ -70,7 +91,9 @@ pub fn profile(profile: Profile, seed: u64, size: Option<u64>) -> Generated {
         target: Some(target),
         ..Config::default()
     };
-    let size = size.unwrap_or(profile.size()).max(1);
+    let sizes = profile.sizes();
+    let size = size.unwrap_or(profile.size());
+    let size = size.clamp(*sizes.start(), *sizes.end());
     let mut workload = Workload::new(&config);
     match profile {
         Profile::Linear => workload.linear(size),
@@ -393,7 +416,6 @@ impl<'c> Workload<'c> {
     /// Four accesses, each of every other element of a half, write a location; the same ones and
     /// plain ones read it.
     fn stride(&mut self, count: u64) {
-        let count = count.min(51_200);
         let shared = self.tile(Space::Sbuf, DType::U8, &[128, 4 * count]);
         let t = self.tile(Space::Sbuf, DType::U8, &[128, 16]);
         let y = self.port("output", DType::U8, &[128, 16]);

@@ -1,17 +1,21 @@
 //! Where locations lie: their homes, worked out before a byte is allocated.
 
+use std::sync::Arc;
+
 use bir_dialect::bir::attrs::Placement;
+use bir_dialect::bir::files::value_file;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
 use bir_dialect::bir::program::symbol_name;
 use bir_dialect::bir::space::{PARTITIONS, PSUM_BANK_BYTES, Space};
 use bir_dialect::bir::types::MemType;
 use bir_dialect::bir::view::OpView;
-use bir_dialect::ir::{AttrView, Op};
+use bir_dialect::ir::{AttrView, Ir, Op};
 use hashbrown::HashMap;
 
 use crate::fault::{Fault, FaultKind, Run, malformed};
 use crate::memory::Memory;
+use crate::npy;
 use crate::tile::Home;
 
 use super::{Lowering, Regions};
@@ -42,8 +46,8 @@ pub(crate) struct Location {
     pub(crate) again: bool,
     /// Where its bytes live on another core.
     remote: Option<String>,
-    /// Hex digits of a constant's elements, or of one of them.
-    pub(crate) value: Option<bir_dialect::ir::Str>,
+    /// A constant's elements, or one for all of them.
+    pub(crate) value: Option<Arc<[u8]>>,
 }
 
 impl Location {
@@ -72,6 +76,47 @@ pub(crate) struct Arena {
     shared: HashMap<String, Location>,
     /// Where every other location of a program of several cores lies, by its name and core.
     local: HashMap<String, Location>,
+}
+
+/// The elements of a constant, from the text or from the file it names.
+fn constant(ir: &Ir, op: Op, mem: &MemType<'_>, max_bytes: u64) -> Run<Option<Arc<[u8]>>> {
+    if let Some(file) = value_file(ir, op) {
+        let array = npy::read(&file, max_bytes);
+        let what = format!("`{}`", file.display());
+        let tensor = array.and_then(|array| array.into_tensor(mem.dtype, &what));
+        let tensor = tensor.and_then(|tensor| match tensor.dims[..] == mem.dims[..] {
+            true => Ok(tensor),
+            false => Err(format!(
+                "{what} is {}, expected {}",
+                tensor.shape_text(),
+                npy::shape(mem.dtype, &mem.dims)
+            )),
+        });
+        let name = symbol_name(ir, op).map_or("", |name| ir.ctx.text(name));
+        return match tensor {
+            Ok(tensor) => Ok(Some(tensor.bytes.into())),
+            Err(what) => Err(Fault::new(FaultKind::Constant {
+                name: name.to_owned(),
+                what,
+            })
+            .at(op, "alloc")),
+        };
+    }
+    let attr = ir.attr(op, "value").map(|attr| ir.ctx.attr(attr));
+    Ok(match attr {
+        Some(AttrView::Dense { hex, .. }) => Some(unhex(ir.ctx.text(hex)).into()),
+        _ => None,
+    })
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digit = |c: u8| char::from(c).to_digit(16).unwrap_or(0) as u8;
+    text.as_bytes()
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .map(|&[high, low]| digit(high) << 4 | digit(low))
+        .collect()
 }
 
 impl Lowering<'_> {
@@ -230,12 +275,10 @@ impl Lowering<'_> {
                     _ => Kind::Internal,
                 },
                 home,
-                value: ir
-                    .attr(op, "value")
-                    .and_then(|attr| match ir.ctx.attr(attr) {
-                        AttrView::Dense { hex, .. } => Some(hex),
-                        _ => None,
-                    }),
+                value: match view.word("kind") {
+                    Some("const") => constant(ir, op, &mem, max_bytes)?,
+                    _ => None,
+                },
             });
         }
         self.join_aliases(&mut plans, &aliases, &by_name)?;

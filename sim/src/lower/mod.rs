@@ -544,7 +544,11 @@ fn control(
                 [successors.first().copied(), successors.get(1).copied()],
             ));
         }
-        // `return`, and `halt`, which stops the run where instructions run in order.
+        // It ends the program of its core, in whatever block or loop it stands.
+        OpCode::Halt => {
+            emit(program, Inst::Stop, op, code);
+        }
+        // `return`
         _ if ir.parent(op).and_then(|op| OpCode::of(ir, op)) == Some(OpCode::Func) => {
             emit(program, Inst::Stop, op, code);
         }

@@ -1,7 +1,7 @@
 //! The activation engine: a function of every element, and the accumulator behind it.
 
 use crate::alu::{Alu, Arg, Binary, ReduceRows, quiet, reduce_rows};
-use crate::fault::Run;
+use crate::fault::{Run, malformed};
 use crate::func::{Apply, Func};
 use crate::lower::{Scalar, Site, Task};
 use crate::machine::Machine;
@@ -162,16 +162,28 @@ pub(super) fn per_row(
     }
 }
 
-/// Where a scalar starts, defined.
-pub(super) fn place(m: &Machine, scalar: &Scalar) -> Run<usize> {
+/// Where a scalar of so many partitions starts, defined.
+pub(super) fn place(m: &Machine, scalar: &Scalar, partitions: usize) -> Run<usize> {
     match scalar {
         Scalar::Number(_) => Ok(0),
+        Scalar::Tile(tile) if tile.elements != 1 || tile.partitions != partitions => {
+            Err(malformed("a scalar is not one element per partition"))
+        }
         Scalar::Tile(tile) => m.source(tile),
+    }
+}
+
+/// A result has one element per partition.
+fn is_column(tile: &Tile) -> Run<()> {
+    match tile.elements {
+        1 => Ok(()),
+        _ => Err(malformed("a result is not one element per partition")),
     }
 }
 
 /// Writes values, one per partition.
 pub(super) fn write_column(m: &mut Machine, tile: &Tile, values: &[f32]) -> Run<()> {
+    is_column(tile)?;
     let at = m.at(tile)?;
     let Machine {
         mem,
@@ -206,7 +218,8 @@ impl Task for Summed {
         } = self;
         let to = m.at(dst)?;
         let from = m.source(src)?;
-        let (scale_at, bias_at) = (place(m, scale)?, place(m, bias)?);
+        let rows = src.partitions;
+        let (scale_at, bias_at) = (place(m, scale, rows)?, place(m, bias, rows)?);
         let len = src.elements.max(1);
         let (mut scales, mut biases) = (Vec::new(), Vec::new());
         // Scalars may lie in the destination: all are read first.
@@ -324,5 +337,7 @@ impl Task for Read {
 }
 
 pub(super) fn read(site: &Site<'_>) -> Run<Box<dyn Task>> {
-    Ok(Box::new(Read(site.tile("dst")?)))
+    let dst = site.tile("dst")?;
+    is_column(&dst)?;
+    Ok(Box::new(Read(dst)))
 }

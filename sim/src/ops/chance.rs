@@ -80,7 +80,7 @@ impl Task for Rand2 {
         let all = (0, dst.partitions);
         let (mut low, mut high) = (Vec::new(), Vec::new());
         for (bound, values) in self.range.iter().zip([&mut low, &mut high]) {
-            let at = place(m, bound)?;
+            let at = place(m, bound, dst.partitions)?;
             per_row(m, bound, at, all, values);
         }
         for (partition, (&low, &high)) in low.iter().zip(&high).enumerate() {
@@ -165,7 +165,7 @@ impl Task for Dropout {
         let to = m.at(dst)?;
         let from = m.source(src)?;
         let all = (0, src.partitions);
-        let at = place(m, prob)?;
+        let at = place(m, prob, src.partitions)?;
         let mut probs = Vec::new();
         per_row(m, prob, at, all, &mut probs);
         let Machine {

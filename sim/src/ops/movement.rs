@@ -127,6 +127,11 @@ pub(super) fn transpose(site: &Site<'_>) -> Run<Box<dyn Task>> {
     if dst.partitions != src.elements || dst.elements != src.partitions {
         return Err(malformed("`dst` is not of the transposed shape"));
     }
+    if dst.size != src.size {
+        return Err(malformed(
+            "`dst` and `src` have elements of different sizes",
+        ));
+    }
     // The tensor engine of the first generation multiplies by an identity matrix.
     if site.engine() == Some(Engine::Pe) && site.target() == Target::Trn1 {
         return super::matrix::transpose_by_product(dst, src);

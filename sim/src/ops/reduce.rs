@@ -154,7 +154,7 @@ impl Task for Scan {
         } = self;
         let to = m.at(dst)?;
         let (left, right) = (m.source(lhs)?, m.source(rhs)?);
-        let initial_at = place(m, initial)?;
+        let initial_at = place(m, initial, dst.partitions)?;
         let len = dst.elements;
         let mut states = Vec::new();
         per_row(m, initial, initial_at, (0, dst.partitions), &mut states);

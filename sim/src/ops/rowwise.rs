@@ -78,7 +78,7 @@ struct Rowwise {
 
 /// The values of scalars for all rows, read before anything is written.
 fn read_scalar(m: &mut Machine, scalar: &Scalar, partitions: usize) -> Run<Vec<f32>> {
-    let at = place(m, scalar)?;
+    let at = place(m, scalar, partitions)?;
     let mut values = Vec::new();
     per_row(m, scalar, at, (0, partitions), &mut values);
     Ok(values)

@@ -1,5 +1,7 @@
 //! Choosing by masks, positions and ranges.
 
+use bir_dialect::bir::num::{DType, from_f32};
+
 use crate::alu::{Alu, Arg, ReduceRows, max, reduce_rows};
 use crate::fault::{Run, malformed};
 use crate::lower::{Scalar, Site, Task};
@@ -224,7 +226,7 @@ impl Task for RangeSelect {
         let from = m.source(src)?;
         let (mut low, mut high) = (Vec::new(), Vec::new());
         for (bound, out) in bounds.iter().zip([&mut low, &mut high]) {
-            let at = place(m, bound)?;
+            let at = place(m, bound, src.partitions)?;
             per_row(m, bound, at, (0, src.partitions), out);
         }
         let len = src.elements.max(1);
@@ -291,9 +293,30 @@ struct AffineSelect {
     ramp: Ramp,
     compare: Alu,
     on_false: f32,
+    /// Its bits where both sides have one dtype: then bits are copied, and nothing goes through f32.
+    bits: Option<Vec<u8>>,
 }
 
 impl AffineSelect {
+    /// Copies the bits of elements whose slope compares, and writes `bits` to the others.
+    fn copy_bits(&self, m: &mut Machine, to: usize, from: usize, bits: &[u8]) {
+        let AffineSelect { dst, src, ramp, .. } = self;
+        let all = (0, src.partitions);
+        let Machine { mem, scratch, .. } = &mut *m;
+        let [values, ..] = &mut scratch.copies;
+        rows::pack(mem, src, from, all, values);
+        let rows = values.chunks_exact_mut(src.size * src.elements.max(1));
+        for (p, row) in rows.take(src.partitions).enumerate() {
+            for (j, value) in row.chunks_exact_mut(src.size).enumerate() {
+                if !self.holds(ramp.at(p, j)) {
+                    value.copy_from_slice(bits);
+                }
+            }
+        }
+        rows::unpack(mem, dst, to, all, values);
+        m.mark(dst, to);
+    }
+
     fn holds(&self, value: i32) -> bool {
         match self.compare {
             Alu::Equal => value == 0,
@@ -311,6 +334,10 @@ impl Task for AffineSelect {
         let AffineSelect { dst, src, ramp, .. } = self;
         let to = m.at(dst)?;
         let from = m.source(src)?;
+        if let Some(bits) = &self.bits {
+            self.copy_bits(m, to, from, bits);
+            return Ok(());
+        }
         let len = src.elements.max(1);
         rows::map(m, (dst, to), [(src, from)], |rows| {
             let [values] = rows.sources;
@@ -331,12 +358,20 @@ impl Task for AffineSelect {
 
 pub(super) fn affine_select(site: &Site<'_>) -> Run<Box<dyn Task>> {
     let (dst, src) = (site.tile("dst")?, site.tile("src")?);
+    if (dst.partitions, dst.elements) != (src.partitions, src.elements) {
+        return Err(malformed("`dst` and `src` differ in shape"));
+    }
     let ramp = Ramp::new(site, src.elements)?;
     let on_false = match site.scalar("on_false")? {
         Some(Scalar::Number(number)) => number,
         _ => return Err(malformed("`on_false` is no number")),
     };
+    // f32 is itself on either way, and rows of it need no copy.
+    let copies = dst.dtype == src.dtype && dst.dtype != DType::F32;
+    let bits = from_f32(dst.dtype, on_false).filter(|_| copies);
+    let bits = bits.map(|bits| bits.to_le_bytes()[..dst.size].to_vec());
     Ok(Box::new(AffineSelect {
+        bits,
         dst,
         src,
         ramp,

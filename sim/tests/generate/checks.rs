@@ -85,6 +85,7 @@ pub fn check_program(config: &Config) -> Counts {
     let seeds = [config.seed];
     let baseline = Baseline::new(&program.ir, &seeds, Options::default())
         .unwrap_or_else(|fault| panic!("{what}\n{text}\n{fault}"));
+    assert_eq!(baseline.left_out(), None, "{what}\n{text}");
     let custom = read(&text);
     assert_eq!(print(&custom, PrintOptions::default()), text, "{what}");
     let general = generic(&custom);

@@ -130,12 +130,22 @@ fn workloads_verify_and_run_when_small() {
             Profile::Spill => 200,
             _ => 120,
         };
-        let program = profile(workload, 1, Some(size));
-        assert_valid(&program.ir, workload.name());
-        let baseline = Simulation::new(&program.ir, Options::default()).unwrap();
-        assert!(baseline.ports().count() > 0, "{}", workload.name());
-        if let Err(fault) = Baseline::new(&program.ir, &[1], Options::default()) {
-            panic!("{}: {fault}", workload.name());
+        let smallest = *workload.sizes().start();
+        for size in [smallest, smallest + 1, smallest + 2, size] {
+            let program = profile(workload, 1, Some(size));
+            let what = format!("{} of {size}", workload.name());
+            assert_valid(&program.ir, &what);
+            let baseline = Simulation::new(&program.ir, Options::default()).unwrap();
+            assert!(baseline.ports().count() > 0, "{what}");
+            if let Err(fault) = Baseline::new(&program.ir, &[1], Options::default()) {
+                panic!("{what}: {fault}");
+            }
+        }
+        // What is largest because locations have bounds is within them.
+        let largest = *workload.sizes().end();
+        if largest < 100_000 {
+            let program = profile(workload, 1, Some(largest));
+            assert_valid(&program.ir, &format!("{} of {largest}", workload.name()));
         }
     }
 }

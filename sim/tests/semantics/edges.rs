@@ -127,6 +127,56 @@ fn s4_integers_on_pool() {
     }
 }
 
+#[test]
+fn s4_integer_powers_wrap() {
+    let bases = [3i64, 4, -1, -1, 1, 0, 0, -2, 7, 2, 2, 5, -3, 0x7fff_ffff];
+    let exponents = [
+        100i64,
+        -1,
+        -3,
+        -4,
+        -7,
+        -2,
+        0,
+        31,
+        65,
+        31,
+        32,
+        0,
+        0x7fff_ffff,
+        2,
+    ];
+    for (dtype, signed) in [(DType::I32, true), (DType::U32, false)] {
+        let ints = |values: &[i64]| bits(dtype, &[1, 14], values.iter().map(|&v| v as u32 as u64));
+        let y = run_kernel(
+            &[("a", &ints(&bases)), ("b", &ints(&exponents))],
+            &format!("1x14x{dtype}"),
+            "tensor_tensor power %y_t <- %a_t, %b_t {engine = pool}",
+        );
+        for (at, (&base, &exponent)) in bases.iter().zip(&exponents).enumerate() {
+            let want = if signed && exponent < 0 {
+                match base {
+                    1 => 1,
+                    -1 => (exponent % 2 * 2 + 1) as u32,
+                    _ => 0,
+                }
+            } else {
+                // Powers of a residue return: by squares of the base, bit by bit from the top.
+                let exponent = exponent as u32;
+                (0..32).rev().fold(1u32, |power, bit| {
+                    let square = power.wrapping_mul(power);
+                    if exponent >> bit & 1 == 1 {
+                        square.wrapping_mul(base as u32)
+                    } else {
+                        square
+                    }
+                })
+            };
+            assert_eq!(y.bits(at) as u32, want, "{dtype}: {base} to {exponent}");
+        }
+    }
+}
+
 /// The bits of the number nearest to `x`, the even ones of two: by looking at all numbers.
 fn nearest(dtype: DType, x: f64) -> u64 {
     let distance = |&bits: &u64| {

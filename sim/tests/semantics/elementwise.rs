@@ -312,6 +312,92 @@ fn reductions_over_one_and_two_axes() {
 }
 
 #[test]
+fn logical_reductions_give_truth_values_however_few_the_elements() {
+    let x = tensor(
+        DType::F32,
+        &[4, 3],
+        [
+            3.0,
+            0.0,
+            -2.0,
+            0.0,
+            5.0,
+            0.0,
+            f32::NAN,
+            1.0,
+            1.0,
+            -0.0,
+            0.0,
+            0.0,
+        ],
+    );
+    for len in 1..=3 {
+        for op in ["logical_and", "logical_or", "logical_xor"] {
+            let y = run_kernel(
+                &[("x", &x)],
+                "4x1xf32",
+                &format!("tensor_reduce {op} %y_t <- %x_t[:, 0:{len}] {{axes = [1]}}"),
+            );
+            let want: Vec<f32> = values(&x)
+                .chunks_exact(3)
+                .map(|row| {
+                    let mut truths = row[..len].iter().map(|&v| v != 0.0);
+                    let result = match op {
+                        "logical_and" => truths.all(|v| v),
+                        "logical_or" => truths.any(|v| v),
+                        _ => truths.filter(|&v| v).count() % 2 == 1,
+                    };
+                    f32::from(u8::from(result))
+                })
+                .collect();
+            assert_same(&values(&y), &want, &format!("{op} of {len}"));
+        }
+    }
+}
+
+#[test]
+fn quotients_are_rounded_down_exactly_and_rests_have_the_sign_of_the_divisor() {
+    // Quotients near integers and on both sides of them.
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    for divisor in [0.1f32, -0.1, 0.3, 3.0, -3.0, 0.7, 1e-20, 1e20] {
+        for times in [
+            0.0f32, -0.0, 1.0, -1.0, 10.0, -10.0, 77.0, -999.0, 0.5, 1e-30,
+        ] {
+            a.push(times * divisor.abs());
+            b.push(divisor);
+        }
+    }
+    a.extend([1.0, -3.0, 3.0]);
+    b.extend([0.1, 3.0, -3.0]);
+    let dims = [1, a.len() as u64];
+    let (x, z) = (
+        tensor(DType::F32, &dims, a.iter().copied()),
+        tensor(DType::F32, &dims, b.iter().copied()),
+    );
+    let run = |op: &str| {
+        let shape = format!("1x{}xf32", a.len());
+        let ops = format!("tensor_tensor {op} %y_t <- %x_t, %z_t");
+        values(&run_kernel(&[("x", &x), ("z", &z)], &shape, &ops))
+    };
+    let (quotients, rests) = (run("divide_int"), run("mod"));
+    for at in 0..a.len() {
+        let (a, b, q, rest) = (a[at], b[at], quotients[at], rests[at]);
+        let what = format!("{a:e} by {b:e}: {q:e}, {rest:e}");
+        // The largest integer that times the divisor, exactly, is not past the dividend.
+        let (wide, divisor) = (f64::from(a), f64::from(b));
+        let past = |q: f64| (q * divisor - wide) * divisor.signum() > 0.0;
+        assert!(!past(f64::from(q)) && past(f64::from(q) + 1.0), "{what}");
+        assert_eq!(rest.is_sign_negative(), b < 0.0, "{what}");
+        let mut exact = a % b;
+        if exact != 0.0 && exact.is_sign_negative() != b.is_sign_negative() {
+            exact += b;
+        }
+        assert_eq!(rest, exact, "{what}");
+    }
+    assert_eq!(quotients[a.len() - 3], 9.0);
+}
+
+#[test]
 fn extremes_tell_zeros_apart_by_order() {
     let zeros = [-0.0, 0.0, -1.0, 0.0, -0.0, -5.0];
     let row: Vec<f32> = zeros.iter().cycle().take(200).copied().collect();
@@ -443,6 +529,29 @@ fn selections_choose() {
         })
         .collect();
     assert_same(&values(&y), &want, "affine_select");
+    // Equal dtypes are copied bit by bit: integers f32 cannot hold, and what a NaN carries.
+    for (dtype, base) in [
+        (DType::I32, 0x0100_0001u64),
+        (DType::U32, 0xffff_ff01),
+        (DType::Bf16, 0x7f81),
+        (DType::F16, 0x7c01),
+    ] {
+        let x = bits(dtype, &[2, 6], (0..12).map(|i| base + 2 * i));
+        let y = run_kernel(
+            &[("x", &x)],
+            &format!("2x6x{dtype}"),
+            "affine_select less %y_t <- %x_t, 5.0 {offset = -3, channel_multiplier = 1, pattern = [[1, 6]]}",
+        );
+        for at in 0..12 {
+            let chosen = -3 + (at / 6) as i64 + (at % 6) as i64 >= 0;
+            let want = if chosen {
+                from_f32(dtype, 5.0).unwrap()
+            } else {
+                x.bits(at)
+            };
+            assert_eq!(y.bits(at), want, "{dtype}, element {at}");
+        }
+    }
     // A row without a choice: the destination overflows, the accumulator does not.
     let x = tensor(DType::Bf16, &[1, 8], [1.0; 8]);
     let bound = tensor(DType::F32, &[1, 1], [100.0]);

@@ -8,7 +8,8 @@ const LOCATIONS: &str = "%x = alloc dram<4x8xf32>\n%x2 = alloc dram<4x8xf16>\n%x
     %one = alloc sbuf<4x1xf32>\n%big = alloc sbuf<200x8xf32>\n%w = alloc sbuf<4x8xf16>\n%u = alloc sbuf<4x8xu32>\n\
     %h = alloc sbuf<4x8xu16>\n%r = alloc sbuf<1x8xf32>\n%rh = alloc sbuf<1x8xu16>\n%m = alloc sbuf<2x1xu32>\n\
     %q = alloc sbuf<32x2xf8e5m2_x4>\n%q6 = alloc sbuf<6x2xf8e5m2_x4>\n%g = alloc sbuf<32x2xu8>\n%p = alloc psum<2x2xf32>\n\
-    %p1 = alloc psum<1x2xf32>\n%k = alloc sbuf<32x8xbf16>";
+    %p1 = alloc psum<1x2xf32>\n%k = alloc sbuf<32x8xbf16>\n%m2 = alloc sbuf<2x1xf32>\n\
+    %u8 = alloc sbuf<4x8xu8>\n%ht = alloc sbuf<8x4xf16>";
 
 /// The message a run of one instruction ends with.
 fn refused(instruction: &str) -> String {
@@ -29,6 +30,11 @@ fn shapes_and_words_no_instruction_has() {
     let cases: Vec<(String, &str)> = [
         ("exponential %big <- %big", "a tile of 200 partitions"),
         ("exponential %a <- %b", "`dst` and `src` differ in shape"),
+        ("activation tanh %a, reduce %a <- %a", "a result is not one element per partition"),
+        ("activation tanh %a, reduce %one <- %a, bias %s", "a scalar is not one element per partition"),
+        ("activation tanh %a, reduce %one <- %a, bias %m2", "a scalar is not one element per partition"),
+        ("activation_reduce tanh %a, %s <- %a", "a result is not one element per partition"),
+        ("read_activation_accumulator %c", "a result is not one element per partition"),
         ("exponential %a <- %a, max %s", "a scalar is not one element per partition"),
         ("activate2 copy add bypass %a <- %a", "operand `operand0` is missing"),
         ("tensor_scalar_reduce bitwise_and %a <- %a, 1.0", "bit operations and arithmetic do not mix"),

@@ -45,6 +45,73 @@ fn equal_modules_pass_and_others_are_named() {
     ));
 }
 
+#[test]
+fn seeds_that_do_not_run_are_left_out_and_counted() {
+    // A row of four by a number below eight that arithmetic has seen.
+    let body = "%i = alloc dram<1x1xi32> {kind = input}\n%x = alloc dram<4x4xf32> {kind = input}\n\
+        %y = alloc dram<1x4xf32> {kind = output}\n%k = alloc sbuf<1x1xi32>\n%t = alloc sbuf<1x4xf32>\n\
+        load %k <- %i\ntensor_scalar add %k <- %k, 0.0\n\
+        dma_copy %t <- %x, src_index %k {dge = swdge}\nsave %y <- %t";
+    let of = |body: &str, seeds: &[u64]| {
+        Baseline::new(&program("trn2", body), seeds, Options::default())
+    };
+    let seeds: Vec<u64> = (0..20).collect();
+    let baseline = of(body, &seeds).expect("some run");
+    let (count, first, fault) = baseline.left_out().expect("some do not run");
+    assert!((1..20).contains(&count), "{count}");
+    assert!(
+        fault.to_string().contains("`dma_copy` finds index"),
+        "{fault}"
+    );
+    let alone = of(body, &[first]).expect_err("none runs");
+    assert_eq!(&*alone, fault);
+    let negated = body.replace(
+        "save %y <- %t",
+        "tensor_scalar multiply %t <- %t, -1.0\nsave %y <- %t",
+    );
+    assert!(baseline.check(&program("trn2", &negated)).is_err());
+    // What is only an index chooses what is there.
+    let index = body.replace("tensor_scalar add %k <- %k, 0.0\n", "");
+    assert_eq!(of(&index, &seeds).expect("all run").left_out(), None);
+}
+
+#[test]
+fn random_indices_name_rows_and_columns_that_are_there_each_once() {
+    let bodies = [
+        // The smaller table counts; rows are written once each.
+        "%i = alloc dram<16x1xi32> {kind = input}\n%a = alloc dram<40x4xf32> {kind = input}\n\
+         %b = alloc dram<16x4xf32> {kind = inout}\n%k = alloc sbuf<16x1xi32>\n%t = alloc sbuf<16x4xf32>\n\
+         load %k <- %i\ndma_copy %t <- %a, src_index %k {dge = swdge}\n\
+         dma_copy %b <- %t, dst_index %k {dge = swdge, unique_indices}",
+        "%i = alloc dram<16x2xu16> {kind = input}\n%a = alloc dram<16x9xf32> {kind = input}\n\
+         %y = alloc dram<16x32xf32> {kind = output}\n%k = alloc sbuf<16x2xu16>\n%h = alloc sbuf<16x2xu16>\n\
+         %t = alloc sbuf<16x9xf32>\n%u = alloc sbuf<16x32xf32>\nload %h <- %i\ntensor_copy %k <- %h\n\
+         load %t <- %a\nlocal_gather %u <- %t, %k {count = 8, width = 4}\nsave %y <- %u",
+        "%i = alloc dram<16x2xu32> {kind = input}\n%a = alloc dram<16x3xf32> {kind = input}\n\
+         %y = alloc dram<16x2xf32> {kind = output}\n%k = alloc sbuf<16x2xu32>\n%t = alloc sbuf<16x3xf32>\n\
+         %u = alloc sbuf<16x2xf32>\nload %k <- %i\nload %t <- %a\nn_gather %u <- %t, %k\nsave %y <- %u",
+    ];
+    let seeds: Vec<u64> = (0..30).collect();
+    for body in bodies {
+        let baseline = Baseline::new(&program("trn2", body), &seeds, Options::default());
+        let baseline = baseline.unwrap_or_else(|fault| panic!("{body}\n{fault}"));
+        assert_eq!(baseline.left_out(), None, "{body}");
+    }
+}
+
+#[test]
+fn halt_ends_a_program_in_a_loop_too() {
+    let body = |halt: &str| {
+        format!(
+            "%y = alloc dram<1x1xf32> {{kind = output}}\n%t = alloc sbuf<1x1xf32>\nmemset %t <- 0.0\n\
+             loop %i = 0 to 5 {{\ntensor_scalar add %t <- %t, 1.0\nsave %y <- %t\n{halt}\n}}\n\
+             tensor_scalar add %t <- %t, 100.0\nsave %y <- %t"
+        )
+    };
+    assert_eq!(values(&output(&body("nop"), &[])), [105.0]);
+    assert_eq!(values(&output(&body("halt"), &[])), [1.0]);
+}
+
 /// A NaN with a payload times one is a NaN, and which one nobody says: neither an instruction set nor we.
 #[test]
 fn what_depends_on_the_bits_of_a_computed_nan_is_not_compared() {

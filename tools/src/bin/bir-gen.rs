@@ -13,6 +13,7 @@ use clap::Parser;
 const AFTER: &str = "\
 Exit codes:
   0  success
+  1  the file cannot be written
   2  the command line is wrong";
 
 /// Makes a .bir program: a random one, or a workload of one shape.
@@ -38,12 +39,16 @@ struct Args {
     target: Option<Target>,
 
     /// Most elements of a tile per partition
-    #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=16384), help_heading = "Random programs")]
-    max_elements: u64,
+    ///
+    /// 64 where absent
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=16384), help_heading = "Random programs")]
+    max_elements: Option<u64>,
 
     /// Most cores of a random program; one in six has several, or all where an op asked for needs them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4), help_heading = "Random programs")]
-    max_cores: u32,
+    ///
+    /// 1 where absent
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4), help_heading = "Random programs")]
+    max_cores: Option<u32>,
 
     /// Features and ops left out
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = part, help_heading = "Random programs")]
@@ -129,11 +134,22 @@ fn part(name: &str) -> Result<Part, String> {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    if let Err(message) = consistent(&args) {
+        report_error(&message);
+        return ExitCode::from(2);
+    }
     let output = Output::new(&args.output);
     let written = if args.list {
         output.write(&list())
     } else {
         let program = make(&args);
+        let made = |op: OpCode| { program.counts.by_op() }.any(|(made, n)| made == op && n > 0);
+        for op in args.ops.iter().filter(|&&op| !made(op)) {
+            report_error(&format!(
+                "warning: no `{}` is in the program: no room for it, not on this target, or never made",
+                op.def().name
+            ));
+        }
         if args.counts {
             output.write(&report(&program.counts))
         } else {
@@ -156,6 +172,42 @@ fn report_error(message: &str) {
     eprintln!("bir-gen: {message}");
 }
 
+/// Whether the flags go together; the error names those that do not.
+fn consistent(args: &Args) -> Result<(), String> {
+    let without = |op: OpCode| {
+        { args.without.iter() }.any(|part| matches!(*part, Part::Op(other) if other == op))
+    };
+    if let Some(op) = args.ops.iter().find(|&&op| without(op)) {
+        return Err(format!("`{}` is in --ops and in --without", op.def().name));
+    }
+    let Shape::Workload(workload) = args.profile else {
+        return Ok(());
+    };
+    let given = [
+        ("--target", args.target.is_some()),
+        ("--max-elements", args.max_elements.is_some()),
+        ("--max-cores", args.max_cores.is_some()),
+        ("--without", !args.without.is_empty()),
+        ("--ops", !args.ops.is_empty()),
+    ];
+    if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
+        return Err(format!(
+            "{flag} is for random programs; workload `{}` takes --size and --seed",
+            workload.name()
+        ));
+    }
+    let sizes = workload.sizes();
+    match args.size {
+        Some(size) if !sizes.contains(&size) => Err(format!(
+            "workload `{}` has sizes from {} to {}, found {size}",
+            workload.name(),
+            sizes.start(),
+            sizes.end()
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn make(args: &Args) -> Generated {
     match args.profile {
         Shape::Workload(workload) => profile(workload, args.seed, args.size),
@@ -163,8 +215,8 @@ fn make(args: &Args) -> Generated {
             let mut config = Config {
                 seed: args.seed,
                 target: args.target,
-                max_elements: args.max_elements,
-                max_cores: args.max_cores,
+                max_elements: args.max_elements.unwrap_or(64),
+                max_cores: args.max_cores.unwrap_or(1),
                 ops: args.ops.clone(),
                 ..Config::default()
             };

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
+use bir_dialect::bir::files::print_elsewhere;
 use bir_dialect::bir::program::new_ir;
 use bir_dialect::ir::Ir;
 use bir_dialect::text::diag::Diagnostics;
@@ -90,7 +91,8 @@ struct Test<'a> {
 impl Test<'_> {
     fn run(&mut self, ir: &Ir) -> Result<ExitStatus, String> {
         let test = self.args.test.display();
-        let text = print(ir, PrintOptions::default());
+        // Files it names are not beside the file tested.
+        let text = print_elsewhere(ir, PrintOptions::default());
         std::fs::write(self.file.path(), text)
             .map_err(|error| format!("cannot write a file to test: {error}"))?;
         let output = || {
@@ -158,10 +160,15 @@ fn run(args: &Args) -> Result<(), String> {
     };
     let output = Output::File(args.output.clone());
     let before = instructions(&ir);
+    let outside = output.is_outside(&input.folder);
+    let print = |ir: &Ir| match outside {
+        true => print_elsewhere(ir, PrintOptions::default()),
+        false => print(ir, PrintOptions::default()),
+    };
     let live = std::io::stderr().is_terminal();
     let mut unwritten = None;
     let mut progress = |best: &Ir, stats: ReduceStats| {
-        if let Err(message) = output.write(&print(best, PrintOptions::default())) {
+        if let Err(message) = output.write(&print(best)) {
             unwritten.get_or_insert(message);
         }
         if live {
@@ -185,7 +192,7 @@ fn run(args: &Args) -> Result<(), String> {
     if let Some(message) = unwritten.or(test.failure) {
         return Err(message);
     }
-    output.write(&print(&best, PrintOptions::default()))?;
+    output.write(&print(&best))?;
     if test.crashes > 0 {
         say(&format!(
             "bir-reduce: warning: the test was killed {} times, which counted as not interesting",
@@ -225,6 +232,7 @@ fn first_test(test: &mut Test<'_>, ir: &Ir, name: &str) -> Result<(), String> {
 
 fn read(input: &Input) -> Result<Ir, String> {
     let mut ir = new_ir();
+    ir.folder.clone_from(&input.folder);
     let mut diags = Diagnostics::new();
     let options = ParseOptions::default();
     parse(

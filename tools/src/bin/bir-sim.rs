@@ -1,8 +1,7 @@
 //! `bir-sim`: runs a `.bir` file on data.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use bir_sim::{
     compare, npy, random,
 };
 use bir_tools::arrays::{from_file, given, named, once, port, tensor};
-use bir_tools::files::Input;
+use bir_tools::files::{Input, Output};
 use bir_tools::report::{self, Color, Format};
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -102,7 +101,7 @@ struct Args {
     #[arg(long, value_name = "N", default_value = "8G", value_parser = size, help_heading = "Limits")]
     max_bytes: u64,
 
-    /// Most instructions executed
+    /// Most steps: instructions executed, and ends of loops and functions
     #[arg(long, value_name = "N", default_value = "1T", value_parser = size, help_heading = "Limits")]
     max_steps: u64,
 
@@ -207,6 +206,7 @@ fn run(args: &Args) -> Result<bool, String> {
     };
     let mut diags = Diagnostics::new();
     let mut ir = new_ir();
+    ir.folder.clone_from(&input.folder);
     parse(
         &input.text,
         0..input.text.len(),
@@ -254,6 +254,7 @@ fn run(args: &Args) -> Result<bool, String> {
     for (name, _) in &args.output {
         port(&ports, name, PortKind::Output)?;
     }
+    different_files(args)?;
     let bar = progress_bar();
     let outcome = simulation.run(&inputs, &mut |steps| bar.set_position(steps));
     bar.finish_and_clear();
@@ -265,7 +266,7 @@ fn run(args: &Args) -> Result<bool, String> {
     if as_expected {
         write(args, &outcome)?;
         if args.stats {
-            let _ = write!(std::io::stdout().lock(), "{}", outcome.stats);
+            Output::Stdout.write(&outcome.stats.to_string())?;
         }
     }
     Ok(as_expected)
@@ -275,6 +276,40 @@ fn print_fault(ir: &bir_dialect::ir::Ir, file: SourceFile<'_>, fault: &Fault, st
     let mut diags = Diagnostics::new();
     diags.push(fault.diagnostic());
     report::print(ir, file, &diags, style, report::ERROR_LIMIT);
+}
+
+/// No array may replace another one, nor the program.
+fn different_files(args: &Args) -> Result<(), String> {
+    // Names of one file are the same however they are spelt, and where it does not exist yet.
+    let real = |path: &Path| {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let folder = absolute
+            .parent()
+            .and_then(|folder| folder.canonicalize().ok());
+        let joined = folder.zip(absolute.file_name());
+        let spelt = joined.map(|(folder, name)| folder.join(name));
+        path.canonicalize().ok().or(spelt).unwrap_or(absolute)
+    };
+    let single = args.output.iter().map(|(_, path)| path);
+    let mut seen = BTreeMap::from([(real(Path::new(&args.file)), "the program".to_owned())]);
+    for path in single.chain(&args.outputs) {
+        if path == Path::new("-") {
+            return Err("`-` is no file that arrays are written to".to_owned());
+        }
+        let target = real(path);
+        // A device or a pipe takes all there is.
+        if target.exists() && !target.is_file() {
+            continue;
+        }
+        let what = format!("another output, as `{}`", path.display());
+        if let Some(other) = seen.insert(target, what) {
+            return Err(format!(
+                "`{}` is named for an output, but is {other}",
+                path.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn progress_bar() -> ProgressBar {
@@ -292,7 +327,7 @@ fn inputs(args: &Args, ports: &[Port]) -> Result<BTreeMap<String, Tensor>, Strin
     if let Some(seed) = args.random {
         for port in ports.iter().filter(|port| port.kind != PortKind::Output) {
             if !inputs.keys().any(|name| port.takes(name)) {
-                let value = random::tensor(seed, &port.name, port.dtype, &port.dims);
+                let value = random::value(seed, port);
                 inputs.insert(port.name.clone(), value);
             }
         }

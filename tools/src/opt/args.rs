@@ -265,6 +265,10 @@ pub(super) struct VerificationArgs {
     #[arg(long, value_name = "WHEN")]
     pub(super) validate: Option<Validate>,
 
+    /// Let a program pass that `--validate` cannot run, with a remark
+    #[arg(long, hide_short_help = true, requires = "validate")]
+    pub(super) allow_unvalidated: bool,
+
     /// Value of one input for `--validate`; those not given are random
     #[arg(
         id = "validate-input",

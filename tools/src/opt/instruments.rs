@@ -13,7 +13,7 @@ use bir_passes::pass::Limits;
 use bir_passes::{Manager, Rules};
 
 use super::args::{Args, LevelArg, TableFormat};
-use super::validation::{Given, Validation};
+use super::validation::{Given, Keeping, Validation};
 
 /// Standard error.
 pub(super) struct StandardError;
@@ -102,7 +102,13 @@ pub(super) fn manager(
             files: args.verification.given.clone(),
             archive: args.verification.given_all.clone(),
         };
-        manager.watch(Validation::new(mode, given, reproducer_stem(&args.input)));
+        let keeping = Keeping {
+            folder: control.crash_reproducer.as_ref().map(PathBuf::from),
+            stem: reproducer_stem(&args.input),
+            flags: kept_flags(args),
+        };
+        let lenient = args.verification.allow_unvalidated;
+        manager.watch(Validation::new(mode, given, lenient, keeping));
     }
     let watch = &args.watch;
     let options = PrintIrOptions {
@@ -151,8 +157,25 @@ fn kept_flags(args: &Args) -> Vec<String> {
     if args.verification.allow_unregistered_dialect {
         flags.push("--allow-unregistered-dialect".to_owned());
     }
+    // A reproducer may be run from another folder.
+    let anywhere = |file: &Path| {
+        let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        file.display().to_string()
+    };
     for file in &args.pipeline.patterns {
-        flags.push(format!("--patterns={file}"));
+        flags.push(format!("--patterns={}", anywhere(Path::new(file))));
+    }
+    if let Some(mode) = args.verification.validate {
+        flags.push(format!("--validate={mode}"));
+    }
+    if args.verification.allow_unvalidated {
+        flags.push("--allow-unvalidated".to_owned());
+    }
+    if let Some(file) = &args.verification.given_all {
+        flags.push(format!("--inputs={}", anywhere(file)));
+    }
+    for (name, file) in &args.verification.given {
+        flags.push(format!("--input={name}={}", anywhere(file)));
     }
     if args.pipeline.enable_test_passes {
         flags.push("--enable-test-passes".to_owned());
@@ -160,9 +183,14 @@ fn kept_flags(args: &Args) -> Vec<String> {
     flags
 }
 
-/// The flags a reproducer may set: what writes files is not among them, nor what reads others but for rules.
-pub(super) const KEPT: [&str; 7] = [
+/// The flags a reproducer may set: what writes files is not among them, nor what reads others but for rules
+/// and inputs.
+pub(super) const KEPT: [&str; 11] = [
     "--patterns",
+    "--validate",
+    "--allow-unvalidated",
+    "--input",
+    "--inputs",
     "--pass-pipeline",
     "--verify-each",
     "--max-instructions",

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use bir_dialect::bir::files::name_files_from_root;
 use bir_dialect::bir::program::new_ir;
 use bir_dialect::bir::verify::{Level, VerifyOptions, verify};
 use bir_dialect::ir::Ir;
@@ -132,6 +133,9 @@ fn run_over(args: &Args, pipeline: &Pipeline, input: &Input) -> Result<(), Failu
             None => all_well = false,
         }
     }
+    if output.is_outside(&input.folder) {
+        results.iter_mut().for_each(name_files_from_root);
+    }
     // A wrong chunk does not stop the others, but a file is written whole or not at all.
     let written = all_well || (args.testing.split_input_file && matches!(output, Output::Stdout));
     if written && !args.testing.verify_diagnostics && !args.printing.no_output {
@@ -188,6 +192,7 @@ impl Run<'_> {
         };
         let mut diags = Diagnostics::new();
         let mut ir = new_ir();
+        ir.folder.clone_from(&self.input.folder);
         self.timed("read", || {
             parse(
                 file.text,
