@@ -89,7 +89,7 @@ fn constant(ir: &Ir, op: Op, mem: &MemType<'_>, max_bytes: u64) -> Run<Option<Ar
             false => Err(format!(
                 "{what} is {}, expected {}",
                 tensor.shape_text(),
-                npy::shape(mem.dtype, &mem.dims)
+                npy::shape(mem.dtype, mem.dims)
             )),
         });
         let name = symbol_name(ir, op).map_or("", |name| ir.ctx.text(name));

@@ -122,7 +122,7 @@ macro_rules! control_section {
                 rules .engines(&[Sp, Act, Dve, Pe, Pool]).traits_of(&[Trait::Sync, Trait::MustKeep])
             }
 
-            /// Stops the engine.
+            /// Stops the engine, and with it the program of its core, wherever it stands.
             ///
             /// ```bir
             /// halt
