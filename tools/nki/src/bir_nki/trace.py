@@ -99,11 +99,20 @@ class Trace:
         return self._through(["--verify-each=full"])
 
     def compiled(self, pipeline: str = "-O1", validate: str | None = None) -> Trace:
-        """After passes: `-O1` to `-O3`, or a pipeline string such as `unroll, dce`."""
+        """After passes: `-O1` to `-O3`, or a pipeline string such as `unroll, dce`.
+
+        `validate` says when they are checked, as `bir-opt --validate` does: with the arguments of the trace, or with random ones
+        where it was made of specs.
+        """
         flags = [pipeline] if pipeline.startswith("-O") else [f"--pass-pipeline={pipeline}"] if pipeline else []
-        if validate is not None:
-            flags.append(f"--validate={validate}")
-        return self._through(flags)
+        if validate is None:
+            return self._through(flags)
+        flags.append(f"--validate={validate}")
+        if any(isinstance(value, Spec) for value in self.inputs.values()):
+            return self._through(flags)
+        with tempfile.TemporaryDirectory(prefix="bir-nki-") as folder:
+            self.write_inputs(pathlib.Path(folder, "in.npz"))
+            return self._through([*flags, f"--inputs={folder}/in.npz"])
 
     def _through(self, flags: list[str]) -> Trace:
         run = subprocess.run(
