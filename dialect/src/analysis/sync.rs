@@ -16,7 +16,7 @@ use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 use crate::bir::attrs::{Sem, SemOp};
-use crate::bir::loops::loop_range;
+use crate::bir::loops::trips;
 use crate::bir::ops::OpCode;
 use crate::bir::program::names;
 use crate::bir::space::{Engine, Target};
@@ -223,10 +223,7 @@ fn collect(ir: &Ir, function: Op, target: Target) -> Result<Option<Vec<Item>>, U
                 let code = OpCode::of(ir, op);
                 has_branches |= matches!(code, Some(OpCode::Br | OpCode::CondBr));
                 if !ir.regions(op).is_empty() {
-                    let trips = match code {
-                        Some(OpCode::Loop) => loop_range(ir, op).and_then(|range| range.trips),
-                        _ => None,
-                    };
+                    let trips = trips(ir, op);
                     if trips.is_none() {
                         unplayable.get_or_insert(begins.len());
                     }

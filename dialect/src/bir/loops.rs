@@ -30,6 +30,17 @@ pub struct Range {
     pub trips: Option<u64>,
 }
 
+/// Whether an op is a loop that makes a trip for certain wherever it is reached.
+pub fn makes_a_trip(ir: &Ir, op: Op) -> bool {
+    trips(ir, op).is_some_and(|trips| trips > 0)
+}
+
+/// Iterations of an op that is a `loop`; `None` for others, and where registers decide.
+pub fn trips(ir: &Ir, op: Op) -> Option<u64> {
+    let is_loop = OpCode::of(ir, op) == Some(OpCode::Loop);
+    is_loop.then(|| loop_range(ir, op)).flatten()?.trips
+}
+
 /// Values of the index of a loop; `None` where its start is a register.
 pub fn loop_range(ir: &Ir, around: Op) -> Option<Range> {
     let dict = ir.dict(around);

@@ -55,6 +55,7 @@ pub(super) fn conflicts(ir: &Ir, touches: &Touches, outside: &Outside) -> Option
     let mut wholes = Wholes::default();
     for of_one in touches.all().chunk_by(|a, b| a.order == b.order) {
         let here = ir.block(of_one[0].op);
+        let has_part = of_one.iter().any(|touch| is_part(ir, touch, &mut wholes));
         for (at, touch) in of_one.iter().enumerate() {
             let location = &mut seen[touch.location as usize];
             if !location.may {
@@ -62,7 +63,7 @@ pub(super) fn conflicts(ir: &Ir, touches: &Touches, outside: &Outside) -> Option
             }
             location.may = location.block.is_none() || location.block == here;
             location.block = here;
-            if is_exempt(ir, of_one, touch, &mut wholes) {
+            if has_part && is_exempt(ir, of_one, touch, &mut wholes) {
                 location.in_part = true;
                 continue;
             }
@@ -87,9 +88,12 @@ pub(super) fn conflicts(ir: &Ir, touches: &Touches, outside: &Outside) -> Option
 
 /// Whether the instruction of a touch writes a part of the touch's location only, or adds to it.
 fn is_exempt(ir: &Ir, of_one: &[Touch], touch: &Touch, wholes: &mut Wholes) -> bool {
-    of_one.iter().any(|other| {
-        other.location == touch.location
-            && other.effect.is_write()
-            && !(other.defines() && wholes.is_whole(ir, ir.operand(other.operand)))
-    })
+    of_one
+        .iter()
+        .any(|other| other.location == touch.location && is_part(ir, other, wholes))
+}
+
+/// Whether a touch writes a part of its location only, or adds to it.
+fn is_part(ir: &Ir, touch: &Touch, wholes: &mut Wholes) -> bool {
+    touch.effect.is_write() && !(touch.defines() && wholes.is_whole(ir, ir.operand(touch.operand)))
 }

@@ -25,7 +25,7 @@ pub(super) fn splits(ir: &Ir, func: Op, touches: &Touches, outside: &Outside) ->
     let Some(conflicts) = conflicts(ir, touches, outside) else {
         return Vec::new();
     };
-    let in_loops = loops(touches);
+    let mut in_loops = None;
     let (index, numbers) = touches.index(ir, Frames::Locations, |location| {
         conflicts[location as usize]
     });
@@ -38,7 +38,8 @@ pub(super) fn splits(ir: &Ir, func: Op, touches: &Touches, outside: &Outside) ->
                 index: &index,
                 place,
                 // All accesses are in one block: the loops around it are as one.
-                around: in_loops[number as usize].then_some(func),
+                around: in_loops.get_or_insert_with(|| loops(touches))[number as usize]
+                    .then_some(func),
                 wholes: Wholes::default(),
             };
             lives.join(&mut webs);

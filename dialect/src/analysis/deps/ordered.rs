@@ -16,11 +16,11 @@
 
 use hashbrown::HashMap;
 
-use super::super::index::walk::loop_range;
 use super::super::sync::Stream;
 use super::build::Builder;
 use super::graph::Source;
 use super::sets::{DIRECT, Sets};
+use crate::bir::loops::makes_a_trip;
 use crate::bir::ops::{
     OpCode, Syntax, Trait, clobbers_hidden_state, reads_hidden_state, writes_hidden_state,
 };
@@ -346,7 +346,7 @@ impl Around {
                 .entry(region)
                 .and_then(|entry| ir.next_block(entry))
                 .is_some();
-            if has_several || parent.is_some_and(|op| !runs_for_certain(ir, op)) {
+            if has_several || parent.is_some_and(|op| !makes_a_trip(ir, op)) {
                 (here.frame, here.outer) = (Some(block), here.frame);
             }
             let keeper = parent.filter(|&op| ir.attr(op, "no_reorder").is_some());
@@ -358,12 +358,6 @@ impl Around {
         }
         here
     }
-}
-
-/// Whether a loop makes a trip at all.
-fn runs_for_certain(ir: &Ir, around: Op) -> bool {
-    OpCode::of(ir, around) == Some(OpCode::Loop)
-        && loop_range(ir, around).is_some_and(|range| range.trips.is_some_and(|trips| trips > 0))
 }
 
 /// Whether an instruction waits for others or lets others go on: engines, or cores.

@@ -10,6 +10,7 @@ use super::event::{Effect, Reads, Writes};
 use super::flow::{Flow, LoopId, LoopKind, NO_LOOP};
 use crate::analysis::access::LoopRange;
 use crate::bir::attrs::Accumulate;
+use crate::bir::loops;
 use crate::bir::ops::{Kind, OpCode, OpDef, Syntax, Trait};
 use crate::bir::program::names;
 use crate::bir::types::MemType;
@@ -302,7 +303,7 @@ impl Walker<'_> {
         let range = (code == Some(OpCode::Loop))
             .then(|| loop_range(ir, op))
             .flatten();
-        let certain = range.is_some_and(|range| range.trips.is_some_and(|trips| trips > 0));
+        let certain = loops::makes_a_trip(ir, op);
         let (innermost, unconditional) = self
             .stack
             .last()
@@ -532,16 +533,12 @@ fn is_dynamic(ir: &Ir, op: Op, code: OpCode, def: &OpDef, role: usize) -> bool {
 
 /// The values of a loop's index; `None` where a register holds the first.
 pub(in crate::analysis) fn loop_range(ir: &Ir, op: Op) -> Option<LoopRange> {
-    let dict = ir.dict(op);
-    let int = |name| ir.ctx.attr_int(ir.ctx.dict_get(dict, name)?);
-    let first = int(names::LOWER)?;
-    let step = int(names::STEP).unwrap_or(1).max(1);
-    let trips = int(names::UPPER).map(|upper| {
-        let span = (i128::from(upper) - i128::from(first)).max(0);
-        let step = i128::from(step);
-        u64::try_from((span + step - 1) / step).unwrap_or(u64::MAX)
-    });
-    Some(LoopRange { first, step, trips })
+    let range = loops::loop_range(ir, op)?;
+    Some(LoopRange {
+        first: i64::try_from(range.first).ok()?,
+        step: i64::try_from(range.step).ok()?,
+        trips: range.trips,
+    })
 }
 
 /// The blocks of a region: reachable ones in reverse postorder, then the others.

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::super::access::{Access, Target};
 use super::super::attrs::Accumulate;
-use super::super::loops::{loop_of, loop_range};
+use super::super::loops::{loop_of, loop_range, trips};
 use super::super::ops::{Kind, OpCode, OperandDef};
 use super::super::space::{Engine, Space, Target as GenTarget};
 use super::super::types::MemType;
@@ -204,10 +204,7 @@ impl Definedness<'_> {
             match visit {
                 Visit::Enter(op) if ir.regions(op).is_empty() => self.instruction(op),
                 Visit::Enter(op) => {
-                    let range = (OpCode::of(ir, op) == Some(OpCode::Loop))
-                        .then(|| loop_range(ir, op))
-                        .flatten();
-                    let trips = range.and_then(|range| range.trips);
+                    let trips = trips(ir, op);
                     if trips == Some(0) {
                         walk.skip_regions(op);
                     }

@@ -11,8 +11,7 @@ use super::super::graph::{Edge, Graph, Source};
 use super::super::sets::Sets;
 use super::reach::{Limits, Reach};
 use super::{Reduced, reduce};
-use crate::analysis::index::walk::loop_range;
-use crate::bir::ops::OpCode;
+use crate::bir::loops::makes_a_trip;
 use crate::ir::{Block, Ir, Op};
 
 /// Reduces the graph of a function as [`reduce`] does, by paths alone that are executed wherever the
@@ -127,15 +126,6 @@ impl Parts {
         within.set_edges(leading);
         (within, leaving)
     }
-}
-
-/// Whether a loop is executed once at least wherever it is reached.
-fn makes_a_trip(ir: &Ir, op: Op) -> bool {
-    let range = (OpCode::of(ir, op) == Some(OpCode::Loop)).then(|| loop_range(ir, op));
-    range
-        .flatten()
-        .and_then(|range| range.trips)
-        .is_some_and(|trips| trips > 0)
 }
 
 /// A set in two: who is executed wherever a part is, and who may not be.
