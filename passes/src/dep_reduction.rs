@@ -14,8 +14,10 @@ pass_options! {
     ///
     /// Of all edges of all kinds exactly those stay that no path of others replaces, so who must
     /// follow whom is the same as before, whichever branches are taken and however often loops on
-    /// registers run: a path through what may not be executed replaces nothing outside of it. Where two instructions depend on one another for several
-    /// reasons, the first of `flow`, `anti`, `output`, `ordered` is kept.
+    /// registers run: a path counts that leads through what is around one of its ends, and one through
+    /// a branch, or a loop that may make no trip, replaces nothing outside of it. Of an edge out of such
+    /// code from or to hundreds of others not all paths are tried. Where two instructions depend on one
+    /// another for several reasons, the first of `flow`, `anti`, `output`, `ordered` is kept.
     pub struct DepReduction {}
 }
 

@@ -1,8 +1,9 @@
 //! What the passes that state dependences have in common.
 
 use bir_dialect::analysis::deps::{Graph, Kinds, attach};
+use bir_dialect::bir::ops::OpCode;
 use bir_dialect::ir::{Ir, Op};
-use bir_dialect::text::diag::{Part, Place};
+use bir_dialect::text::diag::{Diagnostic, Part, Place};
 
 use crate::pass::{Changed, PassContext, Statistic, symbol_text};
 
@@ -27,6 +28,18 @@ pub(crate) fn counted(graph: &Graph, cx: &mut PassContext<'_>) {
     cx.count(&SETS, u64::from(graph.set_count()));
 }
 
+/// Whether all instructions can carry dependences: those of unknown dialects have no numbers.
+pub(crate) fn can_state(ir: &Ir, graph: &Graph, cx: &mut PassContext<'_>) -> bool {
+    let stranger = graph.ops().iter().find(|&&op| OpCode::of(ir, op).is_none());
+    if let Some(&op) = stranger {
+        let name = ir.name_text(op);
+        let message = format!("dependences on `{name}` cannot be stated: it can have no number");
+        let help = "its dialect is not known: take it out before dependences are stated";
+        cx.report(Diagnostic::error(Place::Op(op, Part::Whole), message).help(help));
+    }
+    stranger.is_none()
+}
+
 /// States the edges of some kinds in place of those there are.
 pub(crate) fn build(ir: &mut Ir, on: &[Op], kinds: Kinds, cx: &mut PassContext<'_>) -> Changed {
     let graphs = cx.each(ir, on, |ir, func| Graph::build(ir, func, kinds));
@@ -40,6 +53,9 @@ pub(crate) fn build(ir: &mut Ir, on: &[Op], kinds: Kinds, cx: &mut PassContext<'
                 symbol_text(ir, func)
             );
             cx.remark(Place::Op(func, Part::Whole), message);
+        }
+        if !can_state(ir, graph, cx) {
+            break;
         }
         let what = || what(ir, func);
         if !cx.may_rewrite(&what) {

@@ -3,7 +3,7 @@
 //! Formally, of a program of several cores, all shared internal locations of one name are one buffer.
 //! A core touches it if one of its instructions names it. The buffer is left alone if somewhere it is
 //! placed, `remote_target` of or for another, written by another core (`written_by_core`), an operand
-//! of a collective, tied to others by `must_alias`, or `boundary`. Otherwise a core that does not
+//! of a collective or a `core_barrier`, tied to others by `must_alias`, or `boundary`. Otherwise a core that does not
 //! touch it drops it; and where one core alone does, it becomes local there, unless that core reads
 //! bytes it may not have written.
 
@@ -23,7 +23,7 @@ pass_options! {
     ///
     /// Buffers are counted by name: how many cores of the program read or write each one. A core that
     /// does not touch a shared internal buffer drops it. Buffers that are placed, remote, written by
-    /// another core or named by a collective stay as they are; so does a program of one core.
+    /// another core or named by a collective or a `core_barrier` stay as they are; so does a program of one core.
     pub struct LocalizeSharedMemory {}
 }
 
@@ -163,8 +163,11 @@ const TIES: &[&str] = &[
 ];
 
 fn is_tied(ir: &Ir, alloc: Op, value: Value, outside: &Outside) -> bool {
-    let is_collective =
-        |op: Op| OpCode::of(ir, op).is_none_or(|code| code.def().has(Trait::Collective));
+    // What cores meet at with a buffer is about the buffer.
+    let is_collective = |op: Op| {
+        OpCode::of(ir, op)
+            .is_none_or(|code| code.def().has(Trait::Collective) || code == OpCode::CoreBarrier)
+    };
     TIES.iter().any(|tie| ir.attr(alloc, tie).is_some())
         || outside.is_named(ir, value)
         || ir

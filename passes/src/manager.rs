@@ -129,6 +129,7 @@ impl Manager {
             log,
             counters: vec![0; pass.statistics().len()],
             matched: 0,
+            held_back: false,
             files: Vec::new(),
         };
         let caught = panics::catch(|| pass.run(ir, &on, &mut context));

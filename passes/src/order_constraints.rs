@@ -38,6 +38,9 @@ impl Pass for OrderConstraints {
         let mut changed = false;
         for (graph, &func) in graphs.iter().zip(on) {
             dependences::counted(graph, cx);
+            if !dependences::can_state(ir, graph, cx) {
+                break;
+            }
             let what = || dependences::what(ir, func);
             if !cx.may_rewrite(&what) {
                 break;

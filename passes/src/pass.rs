@@ -156,6 +156,7 @@ pub struct PassContext<'a> {
     pub(crate) log: &'a mut dyn Log,
     pub(crate) counters: Vec<u64>,
     pub(crate) matched: u64,
+    pub(crate) held_back: bool,
     pub(crate) files: Vec<(String, String)>,
 }
 
@@ -209,7 +210,13 @@ impl PassContext<'_> {
         for instrument in self.instruments.iter_mut() {
             may &= instrument.before_rewrite(&self.event, what, self.log);
         }
+        self.held_back |= !may;
         may
+    }
+
+    /// Whether a rewrite was held back: what the pass promises of its result may not hold.
+    pub fn was_held_back(&self) -> bool {
+        self.held_back
     }
 
     /// Prints a report the user asked for.

@@ -242,7 +242,8 @@ impl Alu {
                     rest
                 }
             }
-            Alu::Power if signed && b < 0 => match a {
+            // Short of 64 bits no exponent is so large that its sign is one of its digits.
+            Alu::Power if (signed || bits < 64) && b < 0 => match a {
                 1 => 1,
                 -1 if b & 1 == 0 => 1,
                 -1 => -1,

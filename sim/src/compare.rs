@@ -69,6 +69,9 @@ fn rank(dtype: DType, bits: u64) -> i128 {
     if dtype.is_integer() {
         return to_f64(dtype, bits).map_or(0, |value| value as i128);
     }
+    if dtype == DType::F8E8M0FNU {
+        return i128::from(bits);
+    }
     let sign = 1u64 << (dtype.bits() - 1);
     let magnitude = i128::from(bits & (sign - 1));
     if bits & sign != 0 {

@@ -120,6 +120,42 @@ fn prefix(reader: &mut impl Read, what: &str) -> Result<Vec<u8>, String> {
     Ok(prefix)
 }
 
+/// Brackets within brackets in a header; a record of records has six.
+const NESTED: usize = 8;
+
+/// All up to the data, behind a prefix. A header that nests deeply takes the library that reads it
+/// exponential time.
+fn header(mut all: Vec<u8>, reader: &mut impl Read, what: &str) -> Result<Vec<u8>, String> {
+    let length = match all.as_slice() {
+        [_, _, _, _, _, _, 1, _, low, high, ..] => {
+            10 + usize::from(u16::from_le_bytes([*low, *high]))
+        }
+        [_, _, _, _, _, _, _, _, length @ ..] => match <[u8; 4]>::try_from(length) {
+            Ok(length) => 12 + u32::from_le_bytes(length) as usize,
+            Err(_) => 0,
+        },
+        _ => 0,
+    };
+    reader
+        .take(length.saturating_sub(all.len()) as u64)
+        .read_to_end(&mut all)
+        .map_err(|error| format!("cannot read {what}: {error}"))?;
+    let mut depth = 0usize;
+    for byte in all.iter().skip(12) {
+        match byte {
+            b'[' | b'(' | b'{' => depth += 1,
+            b']' | b')' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > NESTED {
+            return Err(format!(
+                "{what} is no readable .npy array: its header nests more than {NESTED} deep"
+            ));
+        }
+    }
+    Ok(all)
+}
+
 /// The start of a message from elsewhere that may quote all of its input.
 fn short(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
@@ -134,7 +170,8 @@ fn short(error: &impl std::fmt::Display) -> String {
 /// Reads an array. `size` is the length of the file, if known.
 fn read_array(mut reader: impl Read, what: &str, limit: u64) -> Result<Array, String> {
     let prefix = prefix(&mut reader, what)?;
-    let mut reader = Cursor::new(prefix).chain(reader);
+    let header = header(prefix, &mut reader, what)?;
+    let mut reader = Cursor::new(header).chain(reader);
     let header = NpyHeader::from_reader(&mut reader)
         .map_err(|error| format!("{what} is no readable .npy array: {}", short(&error)))?;
     let text = header.dtype().descr();

@@ -56,6 +56,8 @@ pub struct Options {
     pub mx_scale: MxScale,
     /// Gives every NaN an instruction computes other bits than the canonical ones, as this number says.
     pub nan_salt: Option<u32>,
+    /// Also gives what others see beside outputs: [`Outcome::seen`].
+    pub watch: bool,
 }
 
 impl Default for Options {
@@ -67,6 +69,7 @@ impl Default for Options {
             lanes: Lanes::best(),
             mx_scale: MxScale::Isa,
             nan_salt: None,
+            watch: false,
         }
     }
 }
@@ -110,11 +113,25 @@ fn plain(name: &str) -> Option<&str> {
     name.rsplit_once('@').map(|(name, _)| name)
 }
 
+/// What a location holds when all is done.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub tensor: Tensor,
+    /// Its elements nothing has written, ascending.
+    pub undefined: Vec<usize>,
+}
+
 /// What a run gives.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Every output, in the order of the file.
     pub outputs: Vec<(String, Tensor)>,
+    /// With [`Options::watch`], inputs, which may have been written, and unplaced locations that are
+    /// `space = shared` or `boundary`.
+    pub seen: Vec<Seen>,
     /// What was executed.
     pub stats: Stats,
 }
@@ -299,6 +316,7 @@ impl<'a> Simulation<'a> {
         let mem = run_all(&mut cores, mem, self.options.max_steps, progress)?;
         let outcome = Outcome {
             outputs: self.outputs(&mem)?,
+            seen: self.seen(&mem),
             stats: self.stats(&cores),
         };
         let traces = cores.into_iter().filter_map(|core| core.machine.trace);
@@ -356,21 +374,23 @@ impl<'a> Simulation<'a> {
             if self.options.uninit != Uninit::Zero {
                 written(mem, location)?;
             }
-            let bytes = mem.bytes();
-            let home = &location.home;
-            let mut out = Vec::with_capacity(location.bytes());
-            for p in 0..home.partitions {
-                let from = home.start + p * home.pitch;
-                out.extend_from_slice(&bytes[from..from + home.row]);
-            }
-            let tensor = Tensor {
-                dtype: location.dtype,
-                dims: location.dims.clone(),
-                bytes: out,
-            };
-            outputs.push((location.name.clone(), tensor));
+            outputs.push((location.name.clone(), tensor(mem, location)));
         }
         Ok(outputs)
+    }
+
+    fn seen(&self, mem: &Memory) -> Vec<Seen> {
+        let watched = |location: &&Location| location.watched && !location.again;
+        let locations = self.locations().filter(watched);
+        let seen = |location: &Location| Seen {
+            name: location.name.clone(),
+            tensor: tensor(mem, location),
+            undefined: undefined(mem, location),
+        };
+        match self.options.watch {
+            true => locations.map(seen).collect(),
+            false => Vec::new(),
+        }
     }
 
     fn stats(&self, cores: &[Core<'_>]) -> Stats {
@@ -613,6 +633,39 @@ fn poison(mem: &mut Memory, location: &Location) {
             element.copy_from_slice(&pattern);
         }
     }
+}
+
+/// What a location holds.
+fn tensor(mem: &Memory, location: &Location) -> Tensor {
+    let home = &location.home;
+    let mut bytes = Vec::with_capacity(location.bytes());
+    for p in 0..home.partitions {
+        let from = home.start + p * home.pitch;
+        bytes.extend_from_slice(&mem.bytes()[from..from + home.row]);
+    }
+    Tensor {
+        dtype: location.dtype,
+        dims: location.dims.clone(),
+        bytes,
+    }
+}
+
+/// Elements of a location nothing has written, ascending.
+fn undefined(mem: &Memory, location: &Location) -> Vec<usize> {
+    let (home, size) = (&location.home, location.dtype.size_bytes() as usize);
+    let mut found = Vec::new();
+    for p in 0..home.partitions {
+        let from = home.start + p * home.pitch;
+        let mut at = 0;
+        while at < home.row
+            && let Some(byte) = mem.first_undefined(home.region, from + at..from + home.row)
+        {
+            let element = (byte - from) / size;
+            found.push((p * home.row) / size + element);
+            at = (element + 1) * size;
+        }
+    }
+    found
 }
 
 /// Checks that an output is written in full.

@@ -1,7 +1,8 @@
 //! Whether a module still computes what it did: the same inputs, before and after.
 //!
 //! Inputs are given, or random by seed, special values among them. Outputs must be equal: the same bits, any
-//! NaN equal to any NaN. Where a module reads the same bytes under two dtypes, which NaN an instruction
+//! NaN equal to any NaN; and so must be what others see beside outputs, where it was written: inputs, and
+//! shared and boundary locations that are still there. Where a module reads the same bytes under two dtypes, which NaN an instruction
 //! makes may decide elements that are none: runs with other NaNs show which, and these are compared with
 //! nothing, as no instruction set promises them.
 
@@ -13,7 +14,7 @@ use bir_dialect::ir::Ir;
 use crate::compare::{Tolerance, compare};
 use crate::fault::Fault;
 use crate::random;
-use crate::run::{Inputs, Options, Port, PortKind, Simulation};
+use crate::run::{Inputs, Options, Outcome, Port, PortKind, Simulation};
 use crate::tensor::Tensor;
 
 /// What a module computed, for some seeds.
@@ -30,7 +31,9 @@ struct Seeded {
     seed: u64,
     inputs: Inputs,
     outputs: Vec<(String, Tensor)>,
-    /// Elements of outputs that depend on which NaN is made, by output and place.
+    /// Of these, how many are outputs; the others are what others see beside them.
+    real: usize,
+    /// Elements that depend on which NaN is made, or were never written, by output and place.
     free: Vec<(usize, usize)>,
     /// Whether with other NaNs the run does not end well: then nothing is promised.
     adrift: bool,
@@ -65,6 +68,15 @@ pub enum Mismatch {
         /// Where, and both values.
         difference: String,
     },
+    /// What others see though it is no output differs: an input that is written, a shared location.
+    Seen {
+        /// Of the inputs.
+        seed: u64,
+        /// Which.
+        name: String,
+        /// Where, and both values.
+        difference: String,
+    },
 }
 
 impl std::fmt::Display for Mismatch {
@@ -85,6 +97,16 @@ impl std::fmt::Display for Mismatch {
                 difference,
             } => {
                 write!(f, "output `%{name}` {difference} (inputs of seed {seed})")
+            }
+            Mismatch::Seen {
+                seed,
+                name,
+                difference,
+            } => {
+                write!(
+                    f,
+                    "`%{name}`, which others see, {difference} (inputs of seed {seed})"
+                )
             }
         }
     }
@@ -128,6 +150,10 @@ impl Baseline {
         given: &Inputs,
         options: Options,
     ) -> Result<Baseline, Box<Fault>> {
+        let options = Options {
+            watch: true,
+            ..options
+        };
         let simulation = Simulation::new(ir, options)?;
         let salts = if rereads(ir) { SALTS } else { 0 };
         let salted = (0..salts).map(|salt| {
@@ -146,17 +172,22 @@ impl Baseline {
         let mut left_out = None;
         for &seed in seeds {
             let inputs = make_inputs(&ports, given, seed);
-            let outputs = match simulation.run(&inputs, &mut |_| {}) {
-                Ok(outcome) => outcome.outputs,
+            let outcome = match simulation.run(&inputs, &mut |_| {}) {
+                Ok(outcome) => outcome,
                 Err(fault) => {
                     left_out.get_or_insert((0, seed, fault)).0 += 1;
                     continue;
                 }
             };
+            let real = outcome.outputs.len();
             let (mut free, mut adrift) = (Vec::new(), false);
+            for (number, seen) in (real..).zip(&outcome.seen) {
+                free.extend(seen.undefined.iter().map(|&at| (number, at)));
+            }
+            let outputs = all(outcome);
             for other in &salted {
                 match other.run(&inputs, &mut |_| {}) {
-                    Ok(other) => free.extend(differing(&outputs, &other.outputs)),
+                    Ok(other) => free.extend(differing(&outputs, &all(other))),
                     Err(_) => adrift = true,
                 }
             }
@@ -166,6 +197,7 @@ impl Baseline {
                 seed,
                 inputs,
                 outputs,
+                real,
                 free,
                 adrift,
             });
@@ -198,16 +230,17 @@ impl Baseline {
             .map_err(|fault| Mismatch::Fault { seed: first, fault })?;
         for run in self.runs.iter().filter(|run| !run.adrift) {
             let seed = run.seed;
-            let mut found = simulation
+            let outcome = simulation
                 .run(&run.inputs, &mut |_| {})
-                .map_err(|fault| Mismatch::Fault { seed, fault })?
-                .outputs;
+                .map_err(|fault| Mismatch::Fault { seed, fault })?;
+            let real = outcome.outputs.len();
+            let mut found = all(outcome);
             let names = |outputs: &[(String, Tensor)]| {
                 let mut names: Vec<String> = outputs.iter().map(|(name, _)| name.clone()).collect();
                 names.sort();
                 names
             };
-            let (now, before) = (names(&found), names(&run.outputs));
+            let (now, before) = (names(&found[..real]), names(&run.outputs[..run.real]));
             if now != before {
                 return Err(Mismatch::Outputs {
                     found: now,
@@ -215,7 +248,14 @@ impl Baseline {
                 });
             }
             for (number, (name, want)) in run.outputs.iter().enumerate() {
-                let output = found.iter_mut().find(|(other, _)| other == name);
+                let is_real = number < run.real;
+                // What others see may be gone: nobody sees it then.
+                let (outputs, seen) = found.split_at_mut(real);
+                let here = if is_real { outputs } else { seen };
+                let output = here.iter_mut().find(|(other, value)| {
+                    other == name
+                        && (is_real || (value.dtype, &value.dims) == (want.dtype, &want.dims))
+                });
                 let from = run.free.partition_point(|&(output, _)| output < number);
                 let free = run.free[from..].iter();
                 let free = free.take_while(|&&(output, _)| output == number);
@@ -226,10 +266,18 @@ impl Baseline {
                 let difference =
                     output.and_then(|(_, found)| compare(found, want, Tolerance::default()));
                 if let Some(difference) = difference {
-                    return Err(Mismatch::Output {
-                        seed,
-                        name: name.clone(),
-                        difference: difference.to_string(),
+                    let (name, difference) = (name.clone(), difference.to_string());
+                    return Err(match is_real {
+                        true => Mismatch::Output {
+                            seed,
+                            name,
+                            difference,
+                        },
+                        false => Mismatch::Seen {
+                            seed,
+                            name,
+                            difference,
+                        },
                     });
                 }
             }
@@ -250,6 +298,15 @@ fn rereads(ir: &Ir) -> bool {
             access.is_some_and(|(mem, access)| access.dtype != mem.dtype)
         })
     })
+}
+
+/// Outputs, and what others see behind them.
+fn all(outcome: Outcome) -> Vec<(String, Tensor)> {
+    let seen = outcome
+        .seen
+        .into_iter()
+        .map(|seen| (seen.name, seen.tensor));
+    outcome.outputs.into_iter().chain(seen).collect()
 }
 
 /// The elements in which outputs differ, by output and place.

@@ -364,11 +364,12 @@ impl<const K: usize> Walk<K> {
         Ok(())
     }
 
-    /// Computes every element as integers: `body` gets as many source rows as there are.
+    /// Computes every element as integers: `body` turns a row of the first source into one of the result,
+    /// and gets those of the others.
     pub(crate) fn map_ints(
         &self,
         m: &mut Machine,
-        mut body: impl FnMut(&mut [i64], &[i64]),
+        mut body: impl FnMut(&mut [i64], [&[i64]; 2]),
     ) -> Run<()> {
         let at = self.place(m)?;
         let copied = self.copied(&at);
@@ -397,8 +398,8 @@ impl<const K: usize> Walk<K> {
                     dtype: self.tiles[k].dtype,
                     size: self.tiles[k].size,
                 };
-                let [first, second, _] = &mut scratch.ints;
-                for (k, row) in [(1, &mut *first), (2, &mut *second)] {
+                let [first, second, third] = &mut scratch.ints;
+                for (k, row) in [(1, &mut *first), (2, &mut *second), (3, &mut *third)] {
                     if k < K {
                         let bytes = if copied[k] {
                             scratch.copies[k].as_slice()
@@ -408,7 +409,7 @@ impl<const K: usize> Walk<K> {
                         runs::load_ints(bytes, &spaced(k), &mut row[..count]);
                     }
                 }
-                body(&mut first[..count], &second[..count]);
+                body(&mut first[..count], [&second[..count], &third[..count]]);
                 runs::store_ints(mem.bytes_mut(), &spaced(0), &first[..count]);
                 done += count;
             }

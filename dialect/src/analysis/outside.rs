@@ -1,9 +1,10 @@
 //! Locations somebody outside of a function knows or writes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::bir::ops::OpCode;
 use crate::bir::program::names;
+use crate::bir::view::OpView;
 use crate::ir::{AttrView, Dict, Ir, Op, Str, Value};
 
 /// Attributes that say that the bytes of a location are somebody else's business too.
@@ -74,13 +75,50 @@ impl Outside {
     }
 }
 
-/// Whether a location says that other cores write or read it.
+/// Whether a location says that other cores or modules write or read it.
 pub fn is_open(ir: &Ir, alloc: Op) -> bool {
     let has = |name| ir.attr(alloc, name).is_some();
-    let space = ir.attr(alloc, "space");
-    space.is_some_and(|attr| ir.ctx.attr_str(attr) == Some("shared"))
+    let view = OpView::new(ir, alloc);
+    view.word("space") == Some("shared")
+        || view.flag("boundary")
         || has("written_by_core")
         || has("remote_target")
+}
+
+/// Locations that are the same bytes of another core, by `remote_target`: pairs to be united, as
+/// numbers in the list given.
+pub fn remote_pairs(ir: &Ir, allocs: &[Op]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    // Per name the cores it was seen with, and who was first. One without is that of any other core.
+    let mut known: HashMap<Str, Vec<(Option<&str>, usize)>> = HashMap::new();
+    for (at, &alloc) in allocs.iter().enumerate() {
+        let Some(attr) = ir.attr(alloc, "remote_target") else {
+            continue;
+        };
+        let (Some(name), Some(text)) = (referred(ir, ir.ctx.attr(attr)), ir.ctx.attr_str(attr))
+        else {
+            continue;
+        };
+        let core = remote_core(text);
+        let known = known.entry(name).or_default();
+        let is_same = |other: Option<&str>| other.is_none() || core.is_none() || other == core;
+        pairs.extend(
+            known
+                .iter()
+                .filter(|(other, _)| is_same(*other))
+                .map(|&(_, first)| (first, at)),
+        );
+        if !known.iter().any(|(other, _)| *other == core) {
+            known.push((core, at));
+        }
+    }
+    pairs
+}
+
+/// The core a `remote_target` says, where it says one.
+pub fn remote_core(target: &str) -> Option<&str> {
+    let target = target.trim_start_matches(['@', '%']);
+    target.split_once('@').map(|(_, core)| core)
 }
 
 /// Whether a location is internal and local by its attributes, and none of them ties it to others.

@@ -437,6 +437,67 @@ fn barriers_stand_between_all() {
 }
 
 #[test]
+fn code_nobody_gets_to_and_loops_nobody_leaves() {
+    // A block without predecessors that branches back closes no loop.
+    let body = "
+        %t = alloc sbuf<4x64xf32>
+        memset %t <- 0.0
+        br ^e
+      ^dead:
+        memset %t <- 1.0
+        br ^e
+      ^e:
+        tensor_scalar add %t <- %t, 1.0";
+    let edges = |body: &str| {
+        let (ir, func) = function(body);
+        let graph = Graph::build(&ir, func, Kinds::of(&[Flow]));
+        let edge = |at: u32| {
+            graph
+                .edges(at)
+                .iter()
+                .map(move |edge| (edge.source().number(), at))
+        };
+        (0..graph.ops().len() as u32)
+            .flat_map(edge)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(edges(body), [(0, 2)]);
+    let endless = "
+        %t = alloc sbuf<4x64xf32>
+        memset %t <- 0.0
+        br ^a
+      ^a:
+        tensor_scalar add %t <- %t, 1.0
+        br ^b
+      ^b:
+        tensor_scalar add %t <- %t, 2.0
+        br ^a";
+    assert_eq!(edges(endless), [(0, 2), (2, 4)]);
+}
+
+#[test]
+fn bytes_of_another_core_are_one_whatever_their_names() {
+    let body = "
+        %a = alloc sbuf<4x64xf32> {remote_target = \"s@1\"}
+        %b = alloc sbuf<4x64xf32> {remote_target = \"s@1\"}
+        %c = alloc sbuf<4x64xf32> {remote_target = \"s@2\"}
+        %s = alloc sbuf<4x64xf32>
+        %u = alloc sbuf<4x64xf32>
+        memset %a <- 0.0
+        memset %c <- 1.0
+        memset %s <- 2.0
+        tensor_copy %u <- %b";
+    let (ir, func) = function(body);
+    let graph = Graph::build(&ir, func, Kinds::of(&[Flow]));
+    let sources: Vec<u32> = graph
+        .edges(3)
+        .iter()
+        .map(|edge| edge.source().number())
+        .collect();
+    assert_eq!(sources, [0]);
+}
+
+#[test]
 fn semaphores_stand_still_in_their_engine() {
     let body = "
         %t = alloc sbuf<4x64xf32>

@@ -352,6 +352,21 @@ fn paths_lead_only_through_what_is_executed() {
         // The register comes first, the terminators last or between.
         let guards = guards_of(&ir, &graph, &parts.guards);
         let count = guards.len() as u32;
+        for &(a, b) in &left {
+            // Where both are executed, so is all that stands in what is around one of them.
+            let around = |at: u32| {
+                let of = |end: u32| guards[end as usize].starts_with(&guards[at as usize]);
+                of(a) || of(b)
+            };
+            let along = all.iter().copied().filter(|&(from, to)| {
+                (from, to) != (a, b) && (from == a || around(from)) && (to == b || around(to))
+            });
+            let paths = closure(count, &along.collect::<Vec<_>>());
+            assert!(
+                paths[b as usize] >> a & 1 == 0,
+                "round {round}: {a} -> {b} follows from others\n{text}"
+            );
+        }
         for taken in 0..1u64 << parts.guard_count.min(10) {
             let runs = |at: u32| {
                 guards[at as usize]

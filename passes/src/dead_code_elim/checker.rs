@@ -414,6 +414,8 @@ struct View {
     reads: HashMap<Operand, u32>,
     /// Reads by instruction.
     of_op: HashMap<Op, Vec<u32>>,
+    /// Locations by storage: those that are the same bytes by `must_alias`.
+    same: HashMap<u32, Vec<Value>>,
 }
 
 impl View {
@@ -464,11 +466,18 @@ impl View {
                 of_op.entry(touch.op).or_default().push(at);
             }
         }
+        let mut same: HashMap<u32, Vec<Value>> = HashMap::new();
+        for location in index.locations() {
+            same.entry(location.storage)
+                .or_default()
+                .push(location.value);
+        }
         let view = View {
             ir,
             index,
             reads,
             of_op,
+            same,
         };
         (view, probes)
     }
@@ -476,6 +485,13 @@ impl View {
     fn value(&self, touch: u32) -> Value {
         let location = self.index.touches()[touch as usize].location;
         self.index.locations()[location as usize].value
+    }
+
+    /// The locations that are the bytes a touch is in.
+    fn same_bytes(&self, touch: u32) -> &[Value] {
+        let location = self.index.touches()[touch as usize].location;
+        let storage = self.index.locations()[location as usize].storage;
+        self.same.get(&storage).map_or(&[][..], Vec::as_slice)
     }
 
     fn writers(&self, touch: u32) -> Writers {
@@ -495,7 +511,9 @@ impl View {
         let mut todo = vec![touch];
         while let Some(touch) = todo.pop() {
             let (writers, outside, undefined) = self.writers(touch);
-            found.1.extend(outside.then(|| self.value(touch)));
+            if outside {
+                found.1.extend(self.same_bytes(touch));
+            }
             found.2 |= undefined;
             for op in writers {
                 if !moves_bits(&self.ir, op) {

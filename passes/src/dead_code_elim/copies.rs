@@ -202,6 +202,11 @@ fn back(ir: &Ir, func: Op, roots: &Roots, all: &[Copy]) -> Vec<Op> {
         return Vec::new();
     }
     let memory = Memory::new(ir, func);
+    // Nobody else may change the one or the other in between.
+    let is_own = |copy: &Copy| {
+        let both = [copy.written(ir), copy.read(ir)];
+        !both.iter().any(|&value| roots.is_written_by_others(value))
+    };
     let fits = |second: &&&Copy| {
         let last = memory.last_writer(ir, second.op, second.src);
         let Some(first) = last.filter(|last| last.covers) else {
@@ -213,6 +218,7 @@ fn back(ir: &Ir, func: Op, roots: &Roots, all: &[Copy]) -> Vec<Op> {
         let kind = dtype(ir, copy.dst);
         // A conversion there and back is none that changes nothing.
         first.operand == copy.dst
+            && is_own(second)
             && same(ir, roots, copy.dst, second.src)
             && same(ir, roots, copy.src, second.dst)
             && [copy.src, second.dst, second.src]

@@ -8,7 +8,7 @@ use bir_dialect::bir::program::names;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{AttrView, Dict, Ir, Op, OperandData, Str, Value};
 
-use bir_dialect::analysis::outside::{function_allocs, is_open, referred};
+use bir_dialect::analysis::outside::{function_allocs, is_open, referred, remote_pairs};
 
 /// What keeps an instruction whatever is read of it.
 const KEEP: &[Trait] = &[
@@ -100,6 +100,8 @@ enum Escape {
     AtEnd,
     /// Others, at any time.
     Always,
+    /// Others, who may write it, too.
+    Open,
 }
 
 /// The locations of a function that others see, and its instructions.
@@ -157,12 +159,18 @@ impl Roots {
             let named = ir
                 .value_name(value)
                 .is_some_and(|name| remote.is_named(name, own));
-            let found = if named { Escape::Always } else { escapes };
+            let found = if named { Escape::Open } else { escapes };
             let known = &mut roots.escapes[value.index()];
             *known = found.max(*known);
         }
-        for &(value, _) in &roots.partners {
-            roots.escapes[value.index()] = Escape::Always;
+        for of_one in roots.groups.chunk_by(|a, b| a.0 == b.0) {
+            let all = of_one
+                .iter()
+                .map(|&(_, value)| roots.escapes[value.index()]);
+            let escape = all.max().unwrap_or(Escape::Always).max(Escape::Always);
+            for &(_, value) in of_one {
+                roots.escapes[value.index()] = escape;
+            }
         }
         roots
     }
@@ -181,7 +189,13 @@ impl Roots {
 
     /// Whether others may look at a location at any time.
     pub(super) fn always_escapes(&self, value: Value) -> bool {
-        self.escapes[value.index()] == Escape::Always
+        self.escapes[value.index()] >= Escape::Always
+    }
+
+    /// Whether others than the instructions that name it may write a location, or what is the same
+    /// bytes.
+    pub(super) fn is_written_by_others(&self, value: Value) -> bool {
+        self.escapes[value.index()] == Escape::Open
     }
 
     /// Whether a location nobody touches may go: nobody outside knows it, and all who share its
@@ -224,8 +238,8 @@ fn escape(ir: &Ir, alloc: Op) -> Escape {
         return Escape::No;
     }
     let view = OpView::new(ir, alloc);
-    if is_open(ir, alloc) || view.flag("boundary") {
-        return Escape::Always;
+    if is_open(ir, alloc) {
+        return Escape::Open;
     }
     match view.word("kind") {
         Some("output" | "inout" | "input") => Escape::AtEnd,
@@ -267,7 +281,7 @@ impl Remote {
     }
 }
 
-/// Locations that share their bytes by `must_alias`, with the first of each group.
+/// Locations that share their bytes by `must_alias` or `remote_target`, with the first of each group.
 fn partners(ir: &Ir, func: Op) -> Vec<(Value, Value)> {
     let allocs = || function_allocs(ir, func).filter_map(|op| Some((op, ir.result(op)?)));
     let aliased = |op: Op| match ir.attr(op, "must_alias").map(|attr| ir.ctx.attr(attr)) {
@@ -278,7 +292,10 @@ fn partners(ir: &Ir, func: Op) -> Vec<(Value, Value)> {
         .filter(|&(op, _)| ir.dict(op) != Dict::EMPTY)
         .filter_map(|(op, value)| Some((value, aliased(op)?)))
         .collect();
-    if links.is_empty() {
+    let remote: Vec<(Op, Value)> = allocs()
+        .filter(|&(op, _)| ir.dict(op) != Dict::EMPTY && ir.attr(op, "remote_target").is_some())
+        .collect();
+    if links.is_empty() && remote.len() < 2 {
         return Vec::new();
     }
     let named: HashSet<Str> = links.iter().map(|link| link.1).collect();
@@ -295,6 +312,12 @@ fn partners(ir: &Ir, func: Op) -> Vec<(Value, Value)> {
             pairs.push((value, partner));
             first.extend([(value, value), (partner, partner)]);
         }
+    }
+    let ops: Vec<Op> = remote.iter().map(|&(op, _)| op).collect();
+    for (a, b) in remote_pairs(ir, &ops) {
+        let (a, b) = (remote[a].1, remote[b].1);
+        pairs.push((a, b));
+        first.extend([(a, a), (b, b)]);
     }
     first.sort_unstable();
     first.dedup();

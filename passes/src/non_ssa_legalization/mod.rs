@@ -90,11 +90,9 @@ impl Pass for NonSsaLegalization {
         });
         let mut created = 0;
         let mut renamed = Vec::new();
-        let mut is_all = true;
         for (plan, &func) in found.into_iter().zip(on) {
-            let (clones, is_whole) = split(ir, func, &plan.splits, cx);
+            let clones = split(ir, func, &plan.splits, cx);
             created += clones;
-            is_all &= is_whole;
             if clones > 0
                 && plan.loaded
                 && let Some(walk) = walks.get_mut(&func)
@@ -114,7 +112,7 @@ impl Pass for NonSsaLegalization {
         ));
         // Where rewrites were held back, what was to be split is not.
         if let Some(before) = before
-            && is_all
+            && !cx.was_held_back()
         {
             checker::check(&before, ir)
                 .into_iter()
@@ -140,8 +138,8 @@ fn plan(ir: &Ir, func: Op, touches: &Touches, outside: &Outside) -> Plan {
     Plan { splits, loaded }
 }
 
-/// Splits locations of a function; how many clones were made, and whether all was split.
-fn split(ir: &mut Ir, func: Op, splits: &[Split], cx: &mut PassContext<'_>) -> (u64, bool) {
+/// Splits locations of a function; how many clones were made.
+fn split(ir: &mut Ir, func: Op, splits: &[Split], cx: &mut PassContext<'_>) -> u64 {
     cx.matched(splits.len() as u64);
     let mut names = rename::Names::new(func);
     let (mut clones, mut done, mut moved) = (0, 0, 0);
@@ -156,7 +154,7 @@ fn split(ir: &mut Ir, func: Op, splits: &[Split], cx: &mut PassContext<'_>) -> (
     }
     cx.count(&SPLIT, done);
     cx.count(&MOVED, moved);
-    (clones, done == splits.len() as u64)
+    clones
 }
 
 /// Removes locations nobody uses and nobody outside knows.

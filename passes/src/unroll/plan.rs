@@ -171,6 +171,7 @@ struct Facts {
     depended: HashSet<u32>,
     /// Numbers in sets, which copies would not be in.
     in_sets: HashSet<u32>,
+    has_sets: bool,
     next_id: u32,
 }
 
@@ -179,6 +180,7 @@ impl Facts {
         let mut facts = Facts {
             depended: HashSet::new(),
             in_sets: HashSet::new(),
+            has_sets: false,
             next_id: 0,
         };
         for op in ir.walk_op(func) {
@@ -191,6 +193,7 @@ impl Facts {
             if OpCode::of(ir, op) == Some(OpCode::Depset) {
                 let members = deps.iter().map(|&word| Dep::from_word(word).id);
                 facts.in_sets.extend(members);
+                facts.has_sets = true;
                 continue;
             }
             let deps = deps.iter().map(|&word| Dep::from_word(word));
@@ -290,6 +293,11 @@ fn can_unroll(factor: Factor, ir: &Ir, op: Op, facts: &Facts) -> Choice {
     };
     if !facts.in_sets.is_empty() && ir.walk_op(op).any(in_set) {
         let why = format!("{what} has instructions that a `depset` names");
+        return refuse(why, Some("unroll before dependences are stated"));
+    }
+    let is_set = |op: Op| OpCode::of(ir, op) == Some(OpCode::Depset);
+    if facts.has_sets && ir.walk_op(op).any(is_set) {
+        let why = format!("{what} holds a `depset`, whose number is its own");
         return refuse(why, Some("unroll before dependences are stated"));
     }
     if step < 1 {

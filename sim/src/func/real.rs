@@ -318,5 +318,5 @@ pub(super) fn sin(x: f64) -> f64 {
     );
     let outside = d * d * d * (1.0 / 6.0) - d;
     let value = if d > 0.0 { outside } else { inside };
-    if x < 0.0 { -value } else { value }
+    if x.is_sign_negative() { -value } else { value }
 }

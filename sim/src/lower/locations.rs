@@ -44,6 +44,8 @@ pub(crate) struct Location {
     pub(crate) shared: bool,
     /// Whether its bytes are those of a location listed already, on another core.
     pub(crate) again: bool,
+    /// Whether others look at it when all is done though it is no output, and nothing else may lie there.
+    pub(crate) watched: bool,
     /// Where its bytes live on another core.
     remote: Option<String>,
     /// A constant's elements, or one for all of them.
@@ -263,6 +265,10 @@ impl Lowering<'_> {
                 },
                 shared: shares,
                 again: false,
+                watched: at.is_none()
+                    && (matches!(view.word("kind"), Some("input"))
+                        || view.word("space") == Some("shared")
+                        || view.flag("boundary")),
                 remote,
                 space: mem.space,
                 dtype: mem.dtype,

@@ -132,9 +132,15 @@ struct Ints<const K: usize> {
 #[derive(Clone, Copy)]
 struct IntStage {
     op: Alu,
-    /// A number, or the second source.
-    side: Option<i64>,
+    side: IntSide,
     reverse: bool,
+}
+
+#[derive(Clone, Copy)]
+enum IntSide {
+    Number(i64),
+    /// One of the sources behind the first.
+    Source(usize),
 }
 
 impl<const K: usize> Task for Ints<K> {
@@ -144,8 +150,11 @@ impl<const K: usize> Task for Ints<K> {
         let bits = dtype.bits();
         self.walk.map_ints(m, |values, others| {
             for stage in self.stages.iter().flatten() {
-                for (value, &other) in values.iter_mut().zip(others) {
-                    let side = stage.side.unwrap_or(other);
+                for (at, value) in values.iter_mut().enumerate() {
+                    let side = match stage.side {
+                        IntSide::Number(number) => number,
+                        IntSide::Source(source) => others[source][at],
+                    };
                     let (a, b) = if stage.reverse {
                         (side, *value)
                     } else {
@@ -207,7 +216,7 @@ pub(super) fn tensor_tensor(site: &Site<'_>) -> Run<Box<dyn Task>> {
         let walk = Walk::new([dst, lhs, rhs])?;
         let stage = IntStage {
             op,
-            side: None,
+            side: IntSide::Source(0),
             reverse: false,
         };
         Box::new(Ints {
@@ -260,7 +269,7 @@ fn scalar_ints(
     op0: Alu,
     op1: Option<Alu>,
 ) -> Run<Box<dyn Task>> {
-    let mut tile = None;
+    let mut tiles = Vec::new();
     let mut stages = [None, None];
     let roles = [
         ("operand0", "reverse0", Some(op0)),
@@ -268,31 +277,32 @@ fn scalar_ints(
     ];
     for (stage, (role, reverse, op)) in stages.iter_mut().zip(roles) {
         let Some(op) = op else { continue };
-        let mut side = site.literal_int(role);
-        if let Some(found) = site.maybe_tile(role)? {
-            if tile.replace(found).is_some() {
-                return Err(malformed(
-                    "only one scalar of integer arithmetic may be a tile",
-                ));
+        let side = match (site.maybe_tile(role)?, site.literal_int(role)) {
+            (Some(tile), _) => {
+                tiles.push(tile);
+                IntSide::Source(tiles.len() - 1)
             }
-        } else if side.is_none() {
-            if !op.is_unary() {
-                return Err(malformed(format!("`{role}` is no integer")));
-            }
-            side = Some(0);
-        }
+            (None, Some(number)) => IntSide::Number(number),
+            (None, None) if op.is_unary() => IntSide::Number(0),
+            (None, None) => return Err(malformed(format!("`{role}` is no integer"))),
+        };
         *stage = Some(IntStage {
             op,
             side,
             reverse: site.flag(reverse) && !op.is_unary(),
         });
     }
-    Ok(match tile {
-        Some(tile) => Box::new(Ints {
-            walk: Walk::new([dst, src, tile])?,
+    let mut tiles = tiles.into_iter();
+    Ok(match (tiles.next(), tiles.next()) {
+        (Some(one), Some(two)) => Box::new(Ints {
+            walk: Walk::new([dst, src, one, two])?,
             stages,
         }),
-        None => Box::new(Ints {
+        (Some(one), None) => Box::new(Ints {
+            walk: Walk::new([dst, src, one])?,
+            stages,
+        }),
+        _ => Box::new(Ints {
             walk: Walk::new([dst, src])?,
             stages,
         }),

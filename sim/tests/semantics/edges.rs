@@ -310,3 +310,71 @@ fn s8_small_integers() {
         }
     }
 }
+
+#[test]
+fn s4_an_unsigned_base_has_negative_powers_too() {
+    let ints = |dtype, values: [i64; 4]| bits(dtype, &[1, 4], values.map(|v| v as u32 as u64));
+    let bases = ints(DType::U32, [3, 1, 0, 0xffff_ffff]);
+    let exponents = ints(DType::I32, [-1, -5, -2, -1]);
+    let y = run_kernel(
+        &[("a", &bases), ("b", &exponents)],
+        "1x4xu32",
+        "tensor_tensor power %y_t <- %a_t, %b_t {engine = pool}",
+    );
+    assert_eq!(
+        (0..4).map(|at| y.bits(at)).collect::<Vec<_>>(),
+        [0, 1, 0, 0]
+    );
+}
+
+#[test]
+fn s4_odd_functions_keep_the_sign_of_zero() {
+    let x = tensor(DType::F32, &[1, 2], [0.0, -0.0]);
+    for func in [
+        "sin",
+        "tanh",
+        "erf",
+        "arctan",
+        "gelu",
+        "gelu_apprx_tanh",
+        "silu",
+        "mish",
+        "sqrt",
+    ] {
+        let y = run_kernel(
+            &[("x", &x)],
+            "1x2xf32",
+            &format!("activation {func} %y_t <- %x_t"),
+        );
+        let signs = [y.bits(0), y.bits(1)];
+        assert_eq!(signs, [0, 0x8000_0000], "{func}");
+    }
+}
+
+#[test]
+fn both_scalars_of_integer_arithmetic_may_be_tiles() {
+    let ints = |dims: &[u64], values: Vec<i64>| {
+        bits(
+            DType::I32,
+            dims,
+            values.into_iter().map(|v| v as u32 as u64),
+        )
+    };
+    let x = ints(&[2, 3], vec![1, -2, 3, 0x4000_0000, 5, -6]);
+    let (a, b) = (ints(&[2, 1], vec![3, 4]), ints(&[2, 1], vec![-1, 7]));
+    let inputs = [("x", &x), ("a", &a), ("b", &b)];
+    let y = run_kernel(
+        &inputs,
+        "2x3xi32",
+        "tensor_scalar_addr multiply add %y_t <- %x_t, %a_t, %b_t",
+    );
+    let found: Vec<i32> = (0..6).map(|at| y.bits(at) as u32 as i32).collect();
+    assert_eq!(found, [2, -7, 8, 7, 27, -17]);
+    let y = run_kernel(
+        &inputs,
+        "2x3xi32",
+        "tensor_scalar bitwise_and bitwise_xor %y_t <- %x_t, %a_t, %b_t",
+    );
+    let found: Vec<i32> = (0..6).map(|at| y.bits(at) as u32 as i32).collect();
+    assert_eq!(found, [-2, -3, -4, 7, 3, 7]);
+}

@@ -46,6 +46,47 @@ fn equal_modules_pass_and_others_are_named() {
 }
 
 #[test]
+fn what_others_see_beside_outputs_is_compared_too() {
+    let written = |to: &str| {
+        format!(
+            "%x = alloc dram<4x8xf32> {{kind = input}}\n%z = alloc dram<4x8xf32> {to}\n\
+             %t = alloc sbuf<4x8xf32>\nload %t <- %x\n\
+             tensor_scalar multiply %t <- %t, 2.0\nsave %z[0:2, :] <- %t[0:2, :]"
+        )
+    };
+    for to in ["{kind = input}", "{space = shared}", "{boundary}"] {
+        let body = written(to);
+        let before = program("trn2", &body);
+        let baseline = Baseline::new(&before, &[0], Options::default()).expect("a run");
+        assert_eq!(baseline.check(&before), Ok(()));
+        let other = program("trn2", &body.replace("2.0", "3.0"));
+        match baseline.check(&other) {
+            Err(Mismatch::Seen {
+                name, difference, ..
+            }) => {
+                assert_eq!(name, "z", "{to}");
+                assert!(difference.contains(" at [0, "), "{difference}");
+            }
+            other => panic!("{to}: {other:?}"),
+        }
+        // What nothing wrote is nobody's business.
+        if to != "{kind = input}" {
+            let more = program(
+                "trn2",
+                &body.replace("%z[0:2, :] <- %t[0:2, :]", "%z <- %t"),
+            );
+            assert_eq!(baseline.check(&more), Ok(()), "{to}");
+        }
+    }
+    // Something else may lie in the bytes of what is placed.
+    let placed = written("at 0x1000 {kind = input}");
+    let before = program("trn2", &placed);
+    let baseline = Baseline::new(&before, &[0], Options::default()).expect("a run");
+    let other = program("trn2", &placed.replace("2.0", "3.0"));
+    assert_eq!(baseline.check(&other), Ok(()));
+}
+
+#[test]
 fn seeds_that_do_not_run_are_left_out_and_counted() {
     // A row of four by a number below eight that arithmetic has seen.
     let body = "%i = alloc dram<1x1xi32> {kind = input}\n%x = alloc dram<4x4xf32> {kind = input}\n\

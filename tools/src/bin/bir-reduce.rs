@@ -80,10 +80,11 @@ fn say(message: &str) {
     eprintln!("{message}");
 }
 
-/// A file a candidate is written to, and the program that tests it.
+/// A file a candidate is written to, and the program that tests it. The file has a folder of its own: what
+/// a test does beside it hits nobody else's.
 struct Test<'a> {
     args: &'a Args,
-    file: tempfile::NamedTempFile,
+    folder: tempfile::TempDir,
     crashes: usize,
     failure: Option<String>,
 }
@@ -93,7 +94,10 @@ impl Test<'_> {
         let test = self.args.test.display();
         // Files it names are not beside the file tested.
         let text = print_elsewhere(ir, PrintOptions::default());
-        std::fs::write(self.file.path(), text)
+        let file = self.folder.path().join("candidate.bir");
+        // A test may have removed all there was.
+        std::fs::create_dir_all(self.folder.path())
+            .and_then(|()| std::fs::write(&file, text))
             .map_err(|error| format!("cannot write a file to test: {error}"))?;
         let output = || {
             if self.args.verbose {
@@ -104,7 +108,7 @@ impl Test<'_> {
         };
         Command::new(&self.args.test)
             .args(&self.args.test_arg)
-            .arg(self.file.path())
+            .arg(&file)
             .stdin(Stdio::null())
             .stdout(output())
             .stderr(output())
@@ -137,13 +141,11 @@ fn run(args: &Args) -> Result<(), String> {
     let input = Input::read(&args.file)?;
     let ir = read(&input)?;
     let keep_valid = !args.allow_invalid && is_valid(&ir);
-    let file = tempfile::Builder::new()
-        .suffix(".bir")
-        .tempfile()
-        .map_err(|error| format!("cannot make a file to test: {error}"))?;
+    let folder = tempfile::tempdir()
+        .map_err(|error| format!("cannot make a folder for the test: {error}"))?;
     let mut test = Test {
         args,
-        file,
+        folder,
         crashes: 0,
         failure: None,
     };

@@ -243,6 +243,7 @@ fn run(args: &Args) -> Result<bool, String> {
             MxScaleArg::Ocp => MxScale::Ocp,
         },
         nan_salt: None,
+        watch: false,
     };
     let simulation = match Simulation::new(&ir, options) {
         Ok(simulation) => simulation,
@@ -264,10 +265,11 @@ fn run(args: &Args) -> Result<bool, String> {
     };
     let as_expected = check(args, &outcome, &expected);
     if as_expected {
-        write(args, &outcome)?;
+        // What cannot be told leaves no files behind.
         if args.stats {
             Output::Stdout.write(&outcome.stats.to_string())?;
         }
+        write(args, &outcome)?;
     }
     Ok(as_expected)
 }

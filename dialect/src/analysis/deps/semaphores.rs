@@ -8,17 +8,19 @@
 //!   elsewhere an `event_semaphore` takes them;
 //! * with nothing left to wait for, its signals are given when the one before has completed: that
 //!   one takes them;
-//! * with something to wait for first, an `event_semaphore` of the engine does both;
+//! * with something to wait for first, an `event_semaphore` of the engine does both, as it does where
+//!   a wait and who depends on the instruction, or its dependences and a signal, are two ends of one
+//!   order;
 //! * nothing passes what engines meet at or what runs several times: loops, barriers, the ends of
 //!   a block, and `semaphore_range_clear`, which forgets what was signalled with it.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 use crate::analysis::sync::{Stream, sems};
 use crate::bir::attrs::{Sem, SemEvent, SemOp};
 use crate::bir::ops::OpCode;
-use crate::bir::program::{COL_DEPS, COL_ID, names, op_name, target_of};
+use crate::bir::program::{COL_DEPS, COL_ID, Dep, names, op_name, target_of};
 use crate::bir::space::{Engine, Target};
 use crate::ir::{Attr, Block, Cursor, Ir, NewOp, Op, Str};
 
@@ -69,13 +71,18 @@ struct State {
     stream: Stream,
     /// The last instruction that stays, if nothing since keeps signals from it.
     last: Option<Op>,
+    /// What that one signals, once it takes over what erased ones did: it is told when no more come.
+    signals: Option<Sems>,
     /// Waits of erased instructions, and the last of those.
     pending: Sems,
     from: Option<Op>,
 }
 
 struct Work {
+    func: Op,
     target: Target,
+    /// Looked up when they matter.
+    relations: Option<Relations>,
     /// Whether no counter ever falls; looked up when it matters.
     only_rises: Option<bool>,
     states: Vec<State>,
@@ -102,7 +109,9 @@ pub(super) fn hand_over(ir: &mut Ir, func: Op, roots: &[Op], marked: &mut Vec<bo
     blocks.sort_unstable();
     blocks.dedup();
     let mut work = Work {
+        func,
         target: target_of(ir, func),
+        relations: None,
         only_rises: None,
         states: Vec::new(),
         state_of: HashMap::default(),
@@ -133,6 +142,7 @@ impl Work {
             self.states.push(State {
                 stream,
                 last: None,
+                signals: None,
                 pending: Sems::new(),
                 from: None,
             });
@@ -146,6 +156,17 @@ impl Work {
         let Some(stream) = Stream::of(ir, op, self.target) else {
             return;
         };
+        // Where the order others rely on comes by a dependence on one side and a semaphore on the other,
+        // it needs somebody to lead through.
+        let waits_here = !waits.is_empty() || !self.state(stream).pending.is_empty();
+        let is_awaited = waits_here
+            && ir
+                .int_cell(COL_ID, op)
+                .is_some_and(|id| self.relations(ir).is_followed(id, stream));
+        let is_late = !signals.is_empty()
+            && ir
+                .words_cell(COL_DEPS, op)
+                .is_some_and(|words| self.relations(ir).follows(words, stream));
         if !waits.is_empty() {
             if !self.state(stream).pending.is_empty() && !self.only_rises(ir) {
                 self.flush(ir, stream);
@@ -154,14 +175,13 @@ impl Work {
             merge_waits(&mut state.pending, &waits);
             state.from = Some(op);
         }
-        if signals.is_empty() {
+        if signals.is_empty() && !is_awaited {
             return;
         }
         let state = self.state(stream);
-        if let (true, Some(last)) = (state.pending.is_empty(), state.last) {
-            let mut all = sems(ir, last, names::SIGNAL).unwrap_or_default();
-            merge_signals(&mut all, &signals);
-            set_sems(ir, last, names::SIGNAL, &all);
+        if let (true, Some(last)) = (state.pending.is_empty() && !is_late, state.last) {
+            let known = || sems(ir, last, names::SIGNAL).unwrap_or_default();
+            merge_signals(state.signals.get_or_insert_with(known), &signals);
             return;
         }
         let pending = std::mem::take(&mut state.pending);
@@ -195,13 +215,25 @@ impl Work {
                 self.flush(ir, stream);
             }
         }
-        self.state(stream).last = Some(op);
+        self.follow(ir, stream, op);
+    }
+
+    /// An instruction of a stream stays behind the last one.
+    fn follow(&mut self, ir: &mut Ir, stream: Stream, op: Op) {
+        let state = self.state(stream);
+        if let (Some(last), Some(signals)) = (state.last.replace(op), state.signals.take()) {
+            set_sems(ir, last, names::SIGNAL, &signals);
+        }
     }
 
     /// Nothing passes here.
     fn wall(&mut self, ir: &mut Ir) {
         for at in 0..self.states.len() {
             self.flush(ir, self.states[at].stream);
+            let state = &mut self.states[at];
+            if let (Some(last), Some(signals)) = (state.last, state.signals.take()) {
+                set_sems(ir, last, names::SIGNAL, &signals);
+            }
         }
         self.states.clear();
         self.state_of.clear();
@@ -223,8 +255,14 @@ impl Work {
         let event = stand_in(ir, op, self.target, Some(stream), &[]);
         set_sems(ir, event, names::WAIT, waits);
         set_sems(ir, event, names::SIGNAL, signals);
-        self.state(stream).last = Some(event);
+        self.follow(ir, stream, event);
         self.left += 1;
+    }
+
+    fn relations(&mut self, ir: &Ir) -> &Relations {
+        let (func, target) = (self.func, self.target);
+        self.relations
+            .get_or_insert_with(|| Relations::new(ir, func, target))
     }
 
     /// Whether no counter of the program is ever lowered, set or cleared.
@@ -245,6 +283,55 @@ impl Work {
                     .all(|sem| sem.op == SemOp::Inc && sem.value >= 0)
             })
         })
+    }
+}
+
+/// Which streams depend on which.
+#[derive(Default)]
+struct Relations {
+    /// The streams of numbered instructions, and of those that depend on them; a set is of none.
+    of: HashMap<u32, Option<Stream>, Fixed>,
+    followers: HashSet<(u32, Option<Stream>), Fixed>,
+    /// Per number, of how many streams its followers are.
+    spread: HashMap<u32, u32, Fixed>,
+}
+
+impl Relations {
+    fn new(ir: &Ir, func: Op, target: Target) -> Relations {
+        let mut found = Relations::default();
+        for op in ir.walk_op(func) {
+            let is_set = OpCode::of(ir, op) == Some(OpCode::Depset);
+            let stream = || Stream::of(ir, op, target).filter(|_| !is_set);
+            if let Some(id) = ir.int_cell(COL_ID, op)
+                && !is_set
+            {
+                found.of.insert(id, stream());
+            }
+            let Some(words) = ir.words_cell(COL_DEPS, op) else {
+                continue;
+            };
+            let stream = stream();
+            for dep in words.iter().map(|&word| Dep::from_word(word)) {
+                if !dep.set && found.followers.insert((dep.id, stream)) {
+                    *found.spread.entry(dep.id).or_default() += 1;
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether somebody of another stream depends on a number.
+    fn is_followed(&self, id: u32, stream: Stream) -> bool {
+        let own = u32::from(self.followers.contains(&(id, Some(stream))));
+        self.spread.get(&id).is_some_and(|&count| count > own)
+    }
+
+    /// Whether dependences lead to another stream.
+    fn follows(&self, words: &[u64], stream: Stream) -> bool {
+        words
+            .iter()
+            .map(|&word| Dep::from_word(word))
+            .any(|dep| dep.set || self.of.get(&dep.id).copied().flatten() != Some(stream))
     }
 }
 

@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 use super::atoms::Rect;
 use super::event::Initial;
 use super::walk::mem_of;
+use crate::analysis::outside::{is_open, remote_pairs};
 use crate::bir::attrs::Placement;
 use crate::bir::ops::OpCode;
 use crate::bir::program::{names, symbol_name};
@@ -45,6 +46,8 @@ pub struct Location {
     pub(in crate::analysis) visible: bool,
     /// Whether it names a partner in `must_alias`.
     aliased: bool,
+    /// Whether its bytes are those of another core.
+    remote: bool,
 }
 
 impl Location {
@@ -93,13 +96,8 @@ fn location(ir: &Ir, op: Op, value: Value) -> Location {
     };
     let kind = word(names::KIND).unwrap_or("internal");
     let has = |name| ir.attr(op, name).is_some();
-    let shared = ir
-        .attr(op, "space")
-        .is_some_and(|attr| ir.ctx.attr_str(attr) == Some("shared"));
-    let outside = matches!(kind, "input" | "inout" | "const")
-        || has("written_by_core")
-        || has("const_sub_tensor")
-        || shared;
+    let outside =
+        matches!(kind, "input" | "inout" | "const") || has("const_sub_tensor") || is_open(ir, op);
     let place = ir
         .ctx
         .dict_get(ir.dict(op), names::AT)
@@ -120,11 +118,12 @@ fn location(ir: &Ir, op: Op, value: Value) -> Location {
         output: kind == "output",
         visible: matches!(kind, "output" | "inout" | "input"),
         aliased: has("must_alias"),
+        remote: has("remote_target"),
     }
 }
 
 /// Numbers the storages of locations: the bytes of each storage, and per location the first that
-/// is the same by `must_alias`.
+/// is the same by `must_alias`, or is the same of another core.
 pub(in crate::analysis) fn group(
     ir: &Ir,
     locations: &mut [Location],
@@ -159,6 +158,13 @@ pub(in crate::analysis) fn group(
         {
             unite(&mut leader, at, partner);
         }
+    }
+    let remote: Vec<u32> = (0..locations.len() as u32)
+        .filter(|&at| locations[at as usize].remote)
+        .collect();
+    let allocs: Vec<Op> = remote.iter().map(|&at| locations[at as usize].op).collect();
+    for (a, b) in remote_pairs(ir, &allocs) {
+        unite(&mut leader, remote[a], remote[b]);
     }
     let partners: Vec<u32> = (0..locations.len() as u32)
         .map(|at| find(&mut leader, at))

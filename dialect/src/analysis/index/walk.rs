@@ -142,13 +142,13 @@ pub(in crate::analysis) fn walk(ir: &Ir, func: Op) -> Walked {
 impl Walker<'_> {
     fn enter_region(&mut self, region: Region, body_of: Option<LoopId>, unconditional: bool) {
         let ir = self.ir;
-        let blocks = reverse_postorder(ir, region);
+        let (blocks, reachable) = reverse_postorder(ir, region);
         let single = blocks.len() <= 1;
         let mut numbers = HashMap::new();
         let mut cycles = Vec::new();
         if !single {
             numbers.extend((0u32..).zip(&blocks).map(|(at, &block)| (block, at)));
-            cycles = find_cycles(ir, &blocks, &numbers);
+            cycles = find_cycles(ir, &blocks[..reachable], &numbers);
         }
         let innermost = body_of.or_else(|| self.stack.last().and_then(|frame| frame.innermost));
         let around = self.stack.last().map_or(LoopId(0), |frame| frame.since);
@@ -541,13 +541,13 @@ pub(in crate::analysis) fn loop_range(ir: &Ir, op: Op) -> Option<LoopRange> {
     })
 }
 
-/// The blocks of a region: reachable ones in reverse postorder, then the others.
-fn reverse_postorder(ir: &Ir, region: Region) -> Vec<Block> {
+/// The blocks of a region, reachable ones in reverse postorder, then the others; how many are reachable.
+fn reverse_postorder(ir: &Ir, region: Region) -> (Vec<Block>, usize) {
     let Some(entry) = ir.entry(region) else {
-        return Vec::new();
+        return (Vec::new(), 0);
     };
     if ir.next_block(entry).is_none() {
-        return vec![entry];
+        return (vec![entry], 1);
     }
     let successors = |block: Block| ir.last_op(block).map_or(&[][..], |op| ir.successors(op));
     let mut seen: HashMap<Block, ()> = HashMap::new();
@@ -572,11 +572,13 @@ fn reverse_postorder(ir: &Ir, region: Region) -> Vec<Block> {
         }
     }
     order.reverse();
+    let reachable = order.len();
     order.extend(ir.blocks(region).filter(|block| !seen.contains_key(block)));
-    order
+    (order, reachable)
 }
 
-/// Spans of blocks that branches back close, nested or disjoint, outer ones first.
+/// Spans of blocks that branches back close, nested or disjoint, outer ones first. Blocks nobody gets
+/// to close nothing.
 fn find_cycles(
     ir: &Ir,
     blocks: &[Block],

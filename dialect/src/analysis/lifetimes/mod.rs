@@ -148,6 +148,18 @@ impl Lifetimes {
         self.placed[slot].scattered = true;
     }
 
+    /// Its bytes are there when the function begins.
+    pub fn given(&mut self, slot: usize) {
+        self.extend(slot, 0);
+    }
+
+    /// Here somebody outside may look at what is there, if anything is.
+    pub fn shown(&mut self, slot: usize) {
+        if self.placed[slot].live.is_some() {
+            self.touch(slot, Effect::Read, || None);
+        }
+    }
+
     /// Where a location stands.
     pub fn place(&self, slot: usize) -> &Place {
         &self.placed[slot].place

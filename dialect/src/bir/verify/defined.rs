@@ -229,6 +229,9 @@ impl Definedness<'_> {
             return;
         };
         let Some(uses) = OpUses::of(code) else { return };
+        if code == OpCode::Halt {
+            self.lifetimes.end();
+        }
         if uses.roles.is_empty() {
             return;
         }

@@ -9,6 +9,8 @@
 //!   leads to leads back neither to it nor to who names it.
 //! * A coordinate is made of indices the instruction has, and stays in 64 bits in every iteration.
 
+use hashbrown::HashMap;
+
 use super::super::loops::{loop_of, loop_range};
 use super::super::ops::OpCode;
 use super::super::program::{self, Dep, OrderTerm, order_terms};
@@ -72,6 +74,8 @@ struct Edges {
     all: Vec<(u64, u64)>,
     /// Those from an instruction to one further down the text.
     down: Vec<Edge>,
+    /// Those from an instruction to a set.
+    through: Vec<(Dep, Numbered)>,
     /// Whether sets take part.
     sets: bool,
 }
@@ -183,6 +187,9 @@ impl Verifier<'_> {
             return;
         }
         let cycle = find_cycle(&mut edges.all).unwrap_or_default();
+        if cycle.is_empty() {
+            self.check_sets(&edges);
+        }
         if let Some(first) = cycle.first()
             && let Some(Numbered { op, .. }) = self.program.numbers.get(*first)
         {
@@ -213,6 +220,56 @@ impl Verifier<'_> {
         }
     }
 
+    /// Nobody depends through a set, or through sets in it, on an instruction further down.
+    fn check_sets(&mut self, edges: &Edges) {
+        // Per set, the member that stands furthest down, once it and the sets in it were looked at.
+        let mut lowest: HashMap<u64, Option<(u64, Numbered)>, Fixed> = HashMap::default();
+        let members = |set: u64| {
+            let from = edges.all.partition_point(|edge| edge.0 < set);
+            let all = edges.all[from..].iter();
+            all.take_while(move |edge| edge.0 == set).map(|edge| edge.1)
+        };
+        for &(dep, from) in &edges.through {
+            let root = node(true, dep.id);
+            let mut open = vec![root];
+            while let Some(&set) = open.last() {
+                let before = open.len();
+                let is_new = |&member: &u64| member >> 32 != 0 && !lowest.contains_key(&member);
+                open.extend(members(set).filter(is_new));
+                if open.len() > before {
+                    continue;
+                }
+                open.pop();
+                let found = members(set).filter_map(|member| match member >> 32 {
+                    0 => Some((member, self.program.numbers.get(member)?)),
+                    _ => *lowest.get(&member)?,
+                });
+                let found = found.max_by_key(|(_, to)| to.at);
+                lowest.insert(set, found);
+            }
+            let Some(&Some((member, to))) = lowest.get(&root) else {
+                continue;
+            };
+            let is_below = !self.program.branches || self.ir.block(from.op) == self.ir.block(to.op);
+            if to.at < from.at || !is_below {
+                continue;
+            }
+            let number = node_text(member);
+            let message = format!(
+                "dependence `{}` leads to instruction {number} further down",
+                dep_text(dep)
+            );
+            self.diags.push(
+                Diagnostic::error(Place::Op(from.op, Part::Whole), message)
+                    .related(
+                        Place::Op(to.op, Part::Whole),
+                        format!("instruction {number}"),
+                    )
+                    .help("a dependence holds within one iteration, in program order"),
+            );
+        }
+    }
+
     fn check_dep(
         &mut self,
         dep: Dep,
@@ -231,6 +288,9 @@ impl Verifier<'_> {
         } else if let Some(to) = self.program.numbers.get(named) {
             edges.all.extend(own.map(|own| (own, named)));
             edges.sets |= dep.set;
+            if dep.set && !is_set {
+                edges.through.push((dep, from));
+            }
             if to.at > from.at && !dep.set && !is_set {
                 edges.down.push(Edge { dep, from, to, own });
             }

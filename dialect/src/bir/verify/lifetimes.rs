@@ -6,6 +6,7 @@ use super::super::attrs::Placement;
 use super::super::program::names;
 use super::super::space::Space;
 use super::super::types::MemType;
+use super::super::view::OpView;
 use super::words::value_text;
 use crate::analysis::access::Wholes;
 use crate::analysis::index::{self, FunctionIndex};
@@ -22,6 +23,8 @@ pub(super) struct Placed {
     /// Allocations and locations, as they are counted.
     declared: Vec<(Op, Value)>,
     slots: HashMap<Value, usize, Fixed>,
+    /// Those somebody looks at where the function ends.
+    outputs: Vec<usize>,
     wholes: Wholes,
 }
 
@@ -40,6 +43,18 @@ impl Placed {
         let slot = self
             .live
             .declare(place, ir.attr(alloc, "must_alias").is_some());
+        let (is_given, is_shown) = match OpView::new(ir, alloc).word("kind") {
+            Some("input" | "const") => (true, false),
+            Some("output") => (false, true),
+            Some("inout") => (true, true),
+            _ => (false, false),
+        };
+        if is_given {
+            self.live.given(slot);
+        }
+        if is_shown {
+            self.outputs.push(slot);
+        }
         self.slots.insert(value, slot);
         self.declared.push((alloc, value));
     }
@@ -79,8 +94,15 @@ impl Placed {
             .touch(slot, effect, || bytes(ir, operand, dynamic));
     }
 
-    /// Reports overlaps.
-    pub(super) fn check(&self, ir: &Ir, diags: &mut Diagnostics) {
+    /// The function may end here.
+    pub(super) fn end(&mut self) {
+        self.outputs.iter().for_each(|&slot| self.live.shown(slot));
+    }
+
+    /// Reports overlaps, where the function has ended.
+    pub(super) fn check(&mut self, ir: &Ir, diags: &mut Diagnostics) {
+        self.live.step();
+        self.end();
         for (slot, other) in self.live.overlaps() {
             diags.push(self.overlap(ir, slot, other));
         }

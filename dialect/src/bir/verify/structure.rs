@@ -13,6 +13,7 @@ use super::deps::Numbers;
 use super::dominance::Dominators;
 use super::driver::{NONE, Verifier};
 use super::words::{counted, symbol_text, value_text};
+use crate::analysis::outside::remote_core;
 use crate::ir::{Block, Def, Dict, Op, Region, Str, Value};
 use crate::text::diag::{Diagnostic, Part, Place};
 
@@ -242,6 +243,30 @@ impl Verifier<'_> {
         }
         self.check_name(op, "location", |program| &mut program.locations);
         self.check_shared(op);
+        self.check_remote(op);
+    }
+
+    /// Bytes of another core are not those of the own one.
+    fn check_remote(&mut self, op: Op) {
+        let ir = self.ir;
+        if ir.dict(op) == Dict::EMPTY {
+            return;
+        }
+        let target = ir.attr(op, "remote_target");
+        let named = target
+            .and_then(|attr| ir.ctx.attr_str(attr))
+            .and_then(remote_core);
+        let (Some(named), Some(&(module, _))) = (named, self.program.cores.last()) else {
+            return;
+        };
+        let own = ir
+            .attr(module, "core")
+            .and_then(|attr| ir.ctx.attr_int(attr));
+        if own.is_some() && named.parse().ok() == own {
+            let message = format!("`remote_target` names core {named}, which is its own");
+            let help = "to have two names for the same bytes, use `must_alias`";
+            self.error(op, Part::Whole, message, Some(help.to_owned()));
+        }
     }
 
     /// Buffers of one name are one buffer on all cores of a program, so of one type.

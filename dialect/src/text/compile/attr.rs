@@ -4,9 +4,9 @@ use super::leaf::unescape;
 use super::{Compiler, Res, span_of};
 use crate::bir::attrs::{SemEvent, SemOp};
 use crate::bir::num::DType;
-use crate::bir::ops::{AttrType, COMMON_ATTRS, OpCode, OpDef};
+use crate::bir::ops::{AttrType, COMMON_ATTRS, Kind, OpCode, OpDef};
 use crate::bir::program::DepKind;
-use crate::ir::Sign;
+use crate::ir::{Sign, TypeView};
 use crate::text::grammar::Rule;
 use crate::text::recipe::{
     AccessRecipe, AffineRecipe, AttrRecipe, DenseRecipe, DepRecipe, EntryRecipe, IndexSrc, IntSrc,
@@ -263,7 +263,8 @@ impl Compiler<'_> {
                 for part in pair.clone().into_inner() {
                     match part.as_rule() {
                         Rule::int => ints.push(self.int(&part)?),
-                        Rule::event => {}
+                        // It is in the text above.
+                        Rule::event => self.keeps_text_of(&part),
                         _ => op = SemOp::parse(part.as_str()).unwrap_or(SemOp::Ge),
                     }
                 }
@@ -398,8 +399,16 @@ impl Compiler<'_> {
         };
         let ty = parts.next();
         let (src, style) = self.number(&number)?;
+        let is_plain = matches!(expected, Some(AttrType::Int { .. }))
+            && matches!(style, NumStyle::Int | NumStyle::Hex);
         if let Some(ty) = ty {
             let ty = self.ty(ty)?;
+            // Of what the table says is an integer the width means nothing, and the custom form has none.
+            if is_plain && matches!(self.ir.ctx.ty(ty), TypeView::Int { .. }) {
+                let int = self.int_of(&number)?;
+                let i64_type = self.ir.ctx.int_type(64, Sign::Signless);
+                return Ok(AttrRecipe::Int(int, i64_type));
+            }
             if let Some(dtype) = crate::bir::attrs::literal_dtype(&self.ir.ctx, ty) {
                 // `i64` is the type of plain integers.
                 if dtype == DType::I64 && style == NumStyle::Int {
@@ -461,4 +470,14 @@ fn entry_type(def: &'static OpDef, name: &str) -> Option<AttrType> {
     def.attr(name)
         .or_else(|| COMMON_ATTRS.iter().find(|attr| attr.name == name))
         .map(|attr| attr.ty)
+        // A number that may stand in the place of a register.
+        .or_else(|| {
+            let mut roles = def.operands.iter();
+            roles
+                .any(|role| role.name == name && matches!(role.kind, Kind::RegImm))
+                .then_some(AttrType::Int {
+                    min: i64::MIN,
+                    max: i64::MAX,
+                })
+        })
 }

@@ -225,9 +225,12 @@ impl Parser<'_, '_> {
             return;
         }
         let name = self.ir.ctx.str(text);
+        // Its label may be one that means nothing, so that only who was defined tells.
+        let own = |label: &&Label| label.region == region;
+        let mut labels = self.scopes.labels.iter().rev().take_while(own);
         let fresh_entry = self.ir.entry(region) == Some(at)
             && self.ir.first_op(at).is_none()
-            && self.ir.label(at).is_none()
+            && !labels.any(|label| label.block == at && label.defined)
             && self.ir.end_comments(at).is_empty();
         // What stands in front of a label ends the block above.
         if !fresh_entry && !self.comments.is_empty() {

@@ -244,9 +244,11 @@ impl Printer<'_> {
         }
     }
 
-    /// Only the user's own label is worth a line in front of an entry block.
+    /// A line in front of an entry block is worth the user's own label, or telling the block from the one
+    /// behind it where it is empty.
     fn entry_label(&mut self, block: Block) {
-        if self.ir.label(block).is_some() {
+        let is_bare = self.ir.first_op(block).is_none() && self.ir.next_block(block).is_some();
+        if is_bare || self.ir.label(block).is_some() {
             self.label_line(block);
         }
     }

@@ -204,8 +204,8 @@ impl Scanned {
                     let name = i + 1;
                     i = name;
                     i = run_end(src, i, if c == b'%' { NAME } else { SYMBOL });
-                    // An empty name (`@"quoted"`, `^^`) is left to the grammar.
-                    if i > name {
+                    // An empty name (`@"quoted"`, `^^`) is left to the grammar, and so is what is a word to it.
+                    if i > name && !(c == b'@' && matches!(&src[name..i], b"complete" | b"read")) {
                         self.shape.extend(src, from, name);
                         self.shape.push(MARK_NAME);
                         self.hole(HoleKind::Name, name, i, 0);

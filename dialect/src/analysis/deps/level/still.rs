@@ -91,7 +91,9 @@ pub(super) fn cuts(flow: &Flow, id: LoopId) -> Vec<bool> {
     let span = flow.span(id);
     // Ways lead forward only, so a segment no step leads over is on all of them.
     let mut over = vec![0i64; (span.last - span.first + 2) as usize];
-    for to in span.first..=span.last + 1 {
+    // Behind a loop nobody leaves there may be nothing.
+    let behind = (span.last + 1).min(flow.segments.len() as u32 - 1);
+    for to in span.first..=behind {
         for from in flow.preds(to).iter().filter(|&&from| from >= span.first) {
             over[(from + 1 - span.first) as usize] += 1;
             over[(to - span.first) as usize] -= 1;

@@ -47,7 +47,7 @@ macro_rules! movement_section {
                     src = input(CHIP, ANY).doc("tile read; equal partitions and elements");
                 }
                 rules .engines_by_target(&[Dve, Pool], &[Dve, Act, Pool], &[Dve, Act, Pool])
-                    .traits_of(&[Trait::Elementwise]).same_shape(&["dst", "src"])
+                    .traits_of(&[Trait::Elementwise]).same_shape(&["dst", "src"]).check(checks::copy)
             }
 
             /// Copies a tile whose two sides are walked differently (permuted or broadcast dimensions).
@@ -61,7 +61,7 @@ macro_rules! movement_section {
                     src = input(CHIP, ANY).doc("tile read; equal partitions and elements");
                 }
                 rules .engines_by_target(&[Dve, Pool], &[Dve, Act, Pool], &[Dve, Act, Pool])
-                    .traits_of(&[Trait::Elementwise]).same_shape(&["dst", "src"])
+                    .traits_of(&[Trait::Elementwise]).same_shape(&["dst", "src"]).check(checks::copy)
             }
 
             /// Copies a tile from an element offset read at run time: `src` is walked as written, from
@@ -78,7 +78,7 @@ macro_rules! movement_section {
                     offset = reg().key("offset").doc("elements added to the offset of `src`");
                 }
                 rules .engines_by_target(&[Dve, Pool], &[Dve, Act, Pool], &[Dve, Act, Pool])
-                    .traits_of(&[Trait::Dynamic]).same_shape(&["dst", "src"])
+                    .traits_of(&[Trait::Dynamic]).same_shape(&["dst", "src"]).check(checks::copy)
             }
 
             /// Copies a tile to an element offset read at run time: `dst` is walked as written, from
@@ -94,7 +94,7 @@ macro_rules! movement_section {
                     offset = reg().key("offset").doc("elements added to the offset of `dst`");
                 }
                 rules .engines_by_target(&[Dve, Pool], &[Dve, Act, Pool], &[Dve, Act, Pool])
-                    .traits_of(&[Trait::Dynamic]).same_shape(&["dst", "src"])
+                    .traits_of(&[Trait::Dynamic]).same_shape(&["dst", "src"]).check(checks::copy)
             }
 
             /// Moves partitions within each group of 32: `dst[32q + j] = src[32q + mask[j]]`. Mask value

@@ -357,6 +357,17 @@ pub(crate) fn transpose(cx: &mut OpContext<'_>) {
         }
     };
     let engine = cx.engine.unwrap_or(Engine::Pe);
+    let is_product = engine == Engine::Pe && cx.target == Target::Trn1;
+    if is_product && src.dtype.size_bytes() > 1 && !src.dtype.is_float() {
+        cx.operand_error_help(
+            "src",
+            format!(
+                "must be of a float on engine `pe` of `trn1`, which multiplies, found `{}`",
+                src.dtype
+            ),
+            Some("`{engine = dve}` moves bits".to_owned()),
+        );
+    }
     if src.partitions > limit || src.elements > limit {
         cx.operand_error(
             "src",

@@ -1,4 +1,4 @@
-//! Fills.
+//! Copies and fills.
 
 use super::super::super::attrs::number_bits;
 use super::super::super::num::DTypeClass;
@@ -13,6 +13,28 @@ pub(crate) fn memset(cx: &mut OpContext<'_>) {
         .and_then(|attr| number_bits(&cx.ir.ctx, attr));
     if dst.dtype.class() == DTypeClass::Packed && value.is_some_and(|(_, bits)| bits != 0) {
         cx.operand_error("value", format!("must be 0 for packed `{}`", dst.dtype));
+    }
+}
+
+/// Copies convert by way of f32, which packed elements have nothing to do with.
+pub(crate) fn copy(cx: &mut OpContext<'_>) {
+    let (Some(dst), Some(src)) = (cx.shape("dst"), cx.shape("src")) else {
+        return;
+    };
+    if dst.dtype == src.dtype {
+        return;
+    }
+    for (role, dtype) in [("dst", dst.dtype), ("src", src.dtype)] {
+        if dtype.class() == DTypeClass::Packed {
+            cx.operand_error(
+                role,
+                format!(
+                    "is of `{dtype}`, which is never converted: `dst` is `{}`, `src` is `{}`",
+                    dst.dtype, src.dtype
+                ),
+            );
+            return;
+        }
     }
 }
 
