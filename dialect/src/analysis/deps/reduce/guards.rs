@@ -124,12 +124,12 @@ impl<'a> Search<'a> {
     fn needed(&mut self, leaving: &[(u32, Edge)]) -> Vec<(u32, Edge)> {
         let mut needed = Vec::with_capacity(leaving.len());
         for edges in leaving.chunk_by(|a, b| a.0 == b.0) {
-            self.into_one(edges, &mut needed);
+            self.edges_into(edges, &mut needed);
         }
         needed
     }
 
-    fn into_one(&mut self, edges: &[(u32, Edge)], needed: &mut Vec<(u32, Edge)>) {
+    fn edges_into(&mut self, edges: &[(u32, Edge)], needed: &mut Vec<(u32, Edge)>) {
         let at = edges[0].0;
         // Who is meant, edge by edge.
         let mut sources: Vec<(usize, u32)> = Vec::new();
