@@ -8,7 +8,8 @@
 //!
 //! Most edges lead from a part to itself or further in, and paths of such edges count wherever they end.
 //! They are reduced first, as if there were no others. Each of those that leave a part is then searched
-//! for a path that goes out and in again.
+//! for a path that goes out and in again, as long as there are steps for it: what is not searched for
+//! stays.
 
 use hashbrown::HashMap;
 
