@@ -220,11 +220,16 @@ impl How<'_> {
             }
             let dead = sweep::dead(ir, &roots);
             changed |= remove(ir, func, dead, &REMOVED, cx, &mut touched);
+            let mut again = false;
             if self.stores {
                 let dead = stores::dead(ir, func, &roots);
-                changed |= remove(ir, func, dead, &STORES, cx, &mut touched);
+                if remove(ir, func, dead, &STORES, cx, &mut touched) {
+                    changed = true;
+                    // Who wrote what they read may be dead now.
+                    let dead = sweep::dead(ir, &Roots::new(ir, func, remote));
+                    again |= remove(ir, func, dead, &REMOVED, cx, &mut touched);
+                }
             }
-            let mut again = false;
             if self.liw_spill {
                 again |= copies::spills(ir, func, &roots, cx, &mut touched);
             }

@@ -29,6 +29,8 @@ pub(super) struct Frame {
     pub(super) op: Option<Op>,
     /// The block being read.
     pub(super) block: Option<Block>,
+    /// The block whose end was read last, where the text says it and the program does not.
+    pub(super) ended: Option<Block>,
     /// What the head of a generic operation leaves to its tail.
     pub(super) head: Head,
 }
@@ -40,6 +42,7 @@ impl Frame {
             kind: FrameKind::Root,
             op: None,
             block: Some(block),
+            ended: None,
             head: Head::default(),
         }
     }
@@ -64,6 +67,7 @@ impl Parser<'_, '_> {
             kind,
             op,
             block,
+            ended: None,
             head: Head::default(),
         });
     }
@@ -230,6 +234,7 @@ impl Parser<'_, '_> {
         let mut labels = self.scopes.labels.iter().rev().take_while(own);
         let fresh_entry = self.ir.entry(region) == Some(at)
             && self.ir.first_op(at).is_none()
+            && self.current().ended != Some(at)
             && !labels.any(|label| label.block == at && label.defined)
             && self.ir.end_comments(at).is_empty();
         // What stands in front of a label ends the block above.

@@ -260,6 +260,9 @@ impl<'t> Parser<'_, 't> {
         let start = self.scanned.start;
         match recipe {
             Recipe::Nothing => {
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.ended = frame.block;
+                }
                 let comment = self.beside();
                 self.comments.extend(comment.map(Comment::Line));
             }
@@ -386,6 +389,7 @@ impl<'t> Parser<'_, 't> {
                 kind,
                 op: Some(op),
                 block: Some(inner),
+                ended: None,
                 head,
             });
             if opens == Opens::Custom
