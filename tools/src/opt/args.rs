@@ -260,8 +260,8 @@ pub(super) struct VerificationArgs {
     #[arg(long)]
     pub(super) expensive_checks: bool,
 
-    /// Simulate the module before and after passes and compare outputs: `each` pass, the `end`, or
-    /// each pass on inputs of N seeds, `random:N`
+    /// Simulate the module before and after passes and compare outputs, and inputs and shared and
+    /// boundary locations it writes: `each` pass, the `end`, or each pass on inputs of N seeds, `random:N`
     #[arg(long, value_name = "WHEN")]
     pub(super) validate: Option<Validate>,
 

@@ -96,12 +96,12 @@ impl Placed {
 
     /// The function may end here.
     pub(super) fn end(&mut self) {
+        self.live.step();
         self.outputs.iter().for_each(|&slot| self.live.shown(slot));
     }
 
     /// Reports overlaps, where the function has ended.
     pub(super) fn check(&mut self, ir: &Ir, diags: &mut Diagnostics) {
-        self.live.step();
         self.end();
         for (slot, other) in self.live.overlaps() {
             diags.push(self.overlap(ir, slot, other));
