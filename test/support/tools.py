@@ -26,7 +26,9 @@ def bir_opt():
 
 
 def file_check(venv_bin):
-    """LLVM's FileCheck where there is one, else the Python one of the virtual environment."""
+    """$BIR_FILECHECK, else LLVM's FileCheck where there is one, else the Python one of the virtual environment."""
+    if os.environ.get("BIR_FILECHECK"):
+        return first(os.environ["BIR_FILECHECK"])
     return first("FileCheck", "FileCheck-19", "/usr/lib/llvm-19/bin/FileCheck", venv_bin / "filecheck", "filecheck")
 
 
