@@ -45,6 +45,7 @@ enum Edit {
     Create(Vec<(u32, u8)>, u8),
     Place(u32, u32, u32),
     PlaceAll(u8, u32, u32),
+    PlaceRuns(u32, Vec<u8>),
     Move(u32, u32, u32),
     Detach(u32),
     SetOperand(u32, u32, u32),
@@ -68,6 +69,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => (operands(), 0..3u8).prop_map(|(a, b)| Create(a, b)),
         2 => (n(), n(), n()).prop_map(|(a, b, c)| Place(a, b, c)),
         1 => (0..40u8, n(), n()).prop_map(|(a, b, c)| PlaceAll(a, b, c)),
+        1 => (n(), prop::collection::vec(0..40u8, 1..6)).prop_map(|(a, b)| PlaceRuns(a, b)),
         3 => (n(), n(), n()).prop_map(|(a, b, c)| Move(a, b, c)),
         1 => n().prop_map(Detach),
         2 => (n(), n(), n()).prop_map(|(a, b, c)| SetOperand(a, b, c)),
@@ -279,6 +281,32 @@ impl Model {
                 self.ir.place_all(&ops, cursor);
                 for (at, op) in run.into_iter().enumerate() {
                     self.link(op, block, position + at);
+                }
+            }
+            Edit::PlaceRuns(block, counts) => {
+                let block = self.pick_block(*block);
+                let anchors = self.blocks[block].ops.clone();
+                let runs: Vec<(usize, usize)> = anchors
+                    .iter()
+                    .zip(counts.iter().cycle())
+                    .filter(|&(_, &count)| count % 3 > 0)
+                    .map(|(&anchor, &count)| (anchor, usize::from(count)))
+                    .take(4)
+                    .collect();
+                let count = runs.iter().map(|run| run.1).sum();
+                let made: Vec<usize> = (0..count).map(|_| self.create(vec![], 0, 0)).collect();
+                let ops: Vec<Op> = made.iter().map(|&op| self.ops[op].op).collect();
+                let behind: Vec<(Op, usize)> = runs
+                    .iter()
+                    .map(|&(anchor, count)| (self.ops[anchor].op, count))
+                    .collect();
+                self.ir.place_runs(&ops, behind.into_iter());
+                let mut made = made.into_iter();
+                for (anchor, count) in runs {
+                    let at = self.blocks[block].ops.iter().position(|&op| op == anchor);
+                    for (behind, op) in made.by_ref().take(count).enumerate() {
+                        self.link(op, block, at.unwrap() + 1 + behind);
+                    }
                 }
             }
             Edit::Move(op, block, at) => {

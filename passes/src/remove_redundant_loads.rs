@@ -58,37 +58,86 @@ impl Pass for RemoveRedundantLoads {
 
     fn run(&self, ir: &mut Ir, on: &[Op], cx: &mut PassContext<'_>) -> Changed {
         let outside = Outside::new(ir);
-        Changed::from_bool(remove(ir, on, &outside, cx, &mut Walks::default()))
+        Changed::from_bool(remove(ir, on, &outside, cx, &mut Walks::default(), None))
     }
 }
 
 /// Who touches what in functions, as far as it is known.
-pub(crate) type Walks = HashMap<Op, Touches, Fixed>;
+#[derive(Default)]
+pub(crate) struct Walks {
+    known: HashMap<Op, Touches, Fixed>,
+    /// Functions whose walks are of what they were.
+    stale: Vec<Op>,
+}
 
-/// Removes redundant loads of functions until none is left; whether there were any. Walks that are
-/// not known yet are made, and all are kept as the functions are.
+impl Walks {
+    /// The walk of a function, if it is known.
+    pub(crate) fn get(&self, func: Op) -> Option<&Touches> {
+        debug_assert!(!self.stale.contains(&func));
+        self.known.get(&func)
+    }
+
+    /// Takes note that instructions, locations or operands of a function changed as
+    /// [`Touches::update`] knows it.
+    pub(crate) fn changed(&mut self, func: Op) {
+        self.stale.push(func);
+    }
+
+    /// Makes the walks of functions that are not known, and brings up to date all others.
+    pub(crate) fn refresh(&mut self, ir: &Ir, on: &[Op], cx: &mut PassContext<'_>) {
+        self.stale.sort_unstable();
+        self.stale.dedup();
+        for func in self.stale.drain(..) {
+            if let Some(touches) = self.known.get_mut(&func) {
+                touches.update(ir);
+            }
+        }
+        let known = &mut self.known;
+        let is_unknown = |func: &Op| !known.contains_key(func);
+        let unknown: Vec<Op> = on.iter().copied().filter(is_unknown).collect();
+        let new = cx.each(ir, &unknown, Touches::new);
+        known.extend(unknown.into_iter().zip(new));
+    }
+}
+
+/// Per value, whether it is one a search is about.
+pub(crate) struct About(Vec<bool>);
+
+impl About {
+    /// Some values.
+    pub(crate) fn values(ir: &Ir, values: impl IntoIterator<Item = Value>) -> About {
+        let mut about = About(vec![false; ir.value_rows()]);
+        for value in values {
+            about.0[value.index()] = true;
+        }
+        about
+    }
+
+    fn has(&self, value: Value) -> bool {
+        self.0[value.index()]
+    }
+}
+
+/// Removes redundant loads of functions until none is left; whether there were any. A search may be about
+/// loads only that are like one that reads or fills a location of some.
 pub(crate) fn remove(
     ir: &mut Ir,
     on: &[Op],
     outside: &Outside,
     cx: &mut PassContext<'_>,
     walks: &mut Walks,
+    mut about: Option<About>,
 ) -> bool {
-    let unknown: Vec<Op> = on
-        .iter()
-        .copied()
-        .filter(|func| !walks.contains_key(func))
-        .collect();
-    let new = cx.each(ir, &unknown, Touches::new);
-    walks.extend(unknown.into_iter().zip(new));
     let mut changed = false;
     let mut left = on.to_vec();
     while !left.is_empty() {
-        let found = cx.each(ir, &left, |ir, func| match walks.get(&func) {
-            Some(touches) => find(ir, touches, outside),
+        walks.refresh(ir, &left, cx);
+        let found = cx.each(ir, &left, |ir, func| match walks.get(func) {
+            Some(touches) => find(ir, touches, outside, about.as_ref()),
             None => Found::default(),
         });
         let mut again = Vec::new();
+        let mut single = Vec::new();
         for (found, &func) in found.into_iter().zip(&left) {
             cx.matched(found.loads.len() as u64);
             let mut gone = Vec::new();
@@ -112,14 +161,14 @@ pub(crate) fn remove(
             for (_, alloc) in gone.iter().filter_map(|one| one.held) {
                 ir.erase(alloc);
             }
-            if !gone.is_empty()
-                && let Some(touches) = walks.get_mut(&func)
-            {
-                touches.update(ir);
+            if !gone.is_empty() {
+                walks.changed(func);
                 changed = true;
-                again.extend(found.opens_others.then_some(func));
+                again.extend((!found.single.is_empty()).then_some(func));
+                single.extend(found.single);
             }
         }
+        about = Some(About::values(ir, single));
         left = again;
     }
     changed
@@ -135,9 +184,8 @@ fn tile_name(ir: &Ir, tile: Value) -> String {
 struct Found {
     /// The redundant loads, in program order.
     loads: Vec<Redundant>,
-    /// Whether others may be redundant without them: a tile that loses its other loads becomes one of
-    /// a single writer, and loads of two tiles become loads of one.
-    opens_others: bool,
+    /// Tiles that have a single writer without them: it may be redundant, or make others so.
+    single: Vec<Value>,
 }
 
 /// Lets a load that will go depend on the one that filled the tile held: so will those who depend
@@ -187,8 +235,13 @@ struct Key {
     tile: Option<Value>,
 }
 
-/// Loads by what makes them alike, and whether there are several.
-type Several = HashMap<Key, bool, Fixed>;
+/// Loads that are alike.
+#[derive(Clone, Copy)]
+struct Alike {
+    several: bool,
+    /// Whether the search is about one of them.
+    asked: bool,
+}
 
 /// A load, by its touches: numbers in the list of all.
 #[derive(Clone, Copy)]
@@ -220,46 +273,50 @@ impl Load {
 /// Per location, whether a load reads or fills it.
 pub(crate) fn loaded(touches: &Touches) -> Vec<bool> {
     let mut loaded = vec![false; touches.locations().len()];
-    for load in loads(touches.all()) {
+    let all = touches.all();
+    for load in (0..all.len()).filter_map(|at| load_at(all, at)) {
         loaded[load.from as usize] = true;
         loaded[load.to as usize] = true;
     }
     loaded
 }
 
-/// The loads among touches, in program order.
-fn loads(touches: &[Touch]) -> impl Iterator<Item = Load> {
-    let pairs = (0u32..).zip(touches.windows(2));
-    pairs.filter_map(|(at, pair)| {
-        let (read, write) = (&pair[0], &pair[1]);
-        let is_load = read.code == Some(OpCode::Load) && read.order == write.order;
-        is_load.then_some(Load {
-            op: read.op,
-            read: at,
-            write: at + 1,
-            from: read.location,
-            to: write.location,
-        })
+/// The load whose write is one of the touches.
+#[inline]
+fn load_at(touches: &[Touch], at: usize) -> Option<Load> {
+    let write = &touches[at];
+    if !write.effect.is_write() || write.code != Some(OpCode::Load) {
+        return None;
+    }
+    let before = at.checked_sub(1)?;
+    let read = &touches[before];
+    (read.order == write.order).then_some(Load {
+        op: read.op,
+        read: before as u32,
+        write: at as u32,
+        from: read.location,
+        to: write.location,
     })
 }
 
 /// The redundant loads of a function.
-fn find(ir: &Ir, touches: &Touches, outside: &Outside) -> Found {
-    let all: Vec<Load> = loads(touches.all()).collect();
+fn find(ir: &Ir, touches: &Touches, outside: &Outside, about: Option<&About>) -> Found {
+    let mut all: Vec<Load> = Vec::new();
+    let mut writers = vec![0u32; touches.locations().len()];
+    let mut filled = vec![0u32; touches.locations().len()];
+    for (at, touch) in touches.all().iter().enumerate() {
+        if touch.effect.is_write() {
+            writers[touch.location as usize] += 1;
+            if let Some(load) = load_at(touches.all(), at) {
+                filled[load.to as usize] += 1;
+                all.push(load);
+            }
+        }
+    }
     if all.len() < 2 {
         return Found::default();
     }
-    let mut writers = vec![0u32; touches.locations().len()];
-    for touch in touches.all().iter().filter(|touch| touch.effect.is_write()) {
-        writers[touch.location as usize] += 1;
-    }
-    let mut filled = vec![0u32; touches.locations().len()];
-    let mut is_read = vec![false; touches.locations().len()];
-    for load in &all {
-        filled[load.to as usize] += 1;
-        is_read[load.from as usize] = true;
-    }
-    let mut several = Several::default();
+    let mut kinds: HashMap<Key, Alike, Fixed> = HashMap::default();
     let mut keyed: Vec<(Load, Key)> = Vec::new();
     for load in all {
         let to = load.to as usize;
@@ -270,29 +327,37 @@ fn find(ir: &Ir, touches: &Touches, outside: &Outside) -> Found {
         let Some(key) = load.key(ir, touches, writers[to] > 1) else {
             continue;
         };
-        several
+        let tile = touches.locations()[to].1;
+        let asked = about.is_none_or(|about| about.has(key.src) || about.has(tile));
+        kinds
             .entry(key)
-            .and_modify(|several| *several = true)
-            .or_insert(false);
+            .and_modify(|alike| {
+                alike.several = true;
+                alike.asked |= asked;
+            })
+            .or_insert(Alike {
+                several: false,
+                asked,
+            });
         keyed.push((load, key));
     }
-    keyed.retain(|(_, key)| several.get(key) == Some(&true));
+    keyed.retain(|(_, key)| {
+        let alike = kinds.get(key);
+        alike.is_some_and(|alike| alike.several && alike.asked)
+    });
     if keyed.is_empty() {
         return Found::default();
     }
     let loads = Search::new(ir, touches, outside, keyed, &writers).run();
-    let opens_others = loads.iter().any(|one| match one.held {
-        None => {
-            let left = &mut writers[one.location as usize];
-            *left -= 1;
-            *left == 1
+    let mut single = Vec::new();
+    for one in loads.iter().filter(|one| one.held.is_none()) {
+        let left = &mut writers[one.location as usize];
+        *left -= 1;
+        if *left == 1 {
+            single.push(one.to);
         }
-        Some(_) => is_read[one.location as usize],
-    });
-    Found {
-        loads,
-        opens_others,
     }
+    Found { loads, single }
 }
 
 /// A load that may be redundant, or make others so.
@@ -374,13 +439,12 @@ impl<'a> Search<'a> {
             number[location as usize] = at;
         }
         // Touches of the index are those of its locations, in the same order.
-        let (mut at, mut before) = (0, 0u32);
+        let mut at = 0;
         let mut rank = |touch: u32| {
-            let between = &touches.all()[at as usize..touch as usize];
-            let is_kept = |touch: &&Touch| keep[touch.location as usize];
-            before += between.iter().filter(is_kept).count() as u32;
-            at = touch;
-            before
+            let wanted = touches.all()[touch as usize].operand;
+            let mut left = index.touches()[at..].iter();
+            at += left.position(|touch| touch.operand == wanted).unwrap_or(0);
+            at as u32
         };
         let candidates = keyed
             .into_iter()
@@ -388,10 +452,7 @@ impl<'a> Search<'a> {
                 op: load.op,
                 key,
                 tile: locations[load.to as usize].1,
-                read: {
-                    let read = rank(load.read);
-                    keep[load.from as usize].then_some(read)
-                },
+                read: keep[load.from as usize].then(|| rank(load.read)),
                 write: rank(load.write),
                 to: number[load.to as usize],
                 foreign: is_foreign(load.from) || is_foreign(load.to),
@@ -456,8 +517,10 @@ impl<'a> Search<'a> {
     fn is_source_kept(&self, before: &Candidate, load: &Candidate) -> bool {
         let indices = |load: &Candidate| OpView::new(self.ir, load.op);
         let is_clobbered = |(from, to): (u32, u32)| self.index.clobbered_between(from, to, to);
+        // Only parts follow loops, and both are the same parts.
+        let is_part = load.key.read != Annot::UNIT || load.key.written != Annot::UNIT;
         !load.foreign
-            && indices(before).indices().eq(indices(load).indices())
+            && (!is_part || indices(before).indices().eq(indices(load).indices()))
             && !before.read.zip(load.read).is_some_and(is_clobbered)
     }
 

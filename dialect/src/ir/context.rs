@@ -86,7 +86,7 @@ impl Context {
     }
 
     /// Makes room for so many further strings, which copies have, too.
-    pub(crate) fn reserve_strings(&mut self, strings: usize) {
+    pub fn reserve_strings(&mut self, strings: usize) {
         self.strings.reserve(strings);
     }
 

@@ -258,6 +258,15 @@ impl Ir {
         self.assign_orders(run);
     }
 
+    /// Puts operations that are in no block behind others of one block: behind each `(at, count)`, in the
+    /// order of the block, the next `count` of `ops`.
+    pub fn place_runs(&mut self, ops: &[Op], behind: impl Iterator<Item = (Op, usize)> + Clone) {
+        for (at, run) in runs(ops, behind.clone()) {
+            self.link(run, Cursor::After(at));
+        }
+        self.assign_orders_of(runs(ops, behind).map(|(_, run)| run));
+    }
+
     fn link(&mut self, run: &[Op], cursor: Cursor) {
         let (block, mut prev, next) = match cursor {
             Cursor::Start(block) => (block, Op::NONE, self.blocks[block.index()].first),
@@ -460,4 +469,16 @@ impl Ir {
         self.set_value_name(value, Some(name));
         name
     }
+}
+
+/// The runs [`Ir::place_runs`] is told of.
+fn runs(
+    mut left: &[Op],
+    behind: impl Iterator<Item = (Op, usize)>,
+) -> impl Iterator<Item = (Op, &[Op])> {
+    behind.map(move |(at, count)| {
+        let (run, rest) = left.split_at(count.min(left.len()));
+        left = rest;
+        (at, run)
+    })
 }

@@ -59,8 +59,31 @@ impl Ir {
 
     /// Gives operations just linked into their block one behind the other their tags.
     pub(super) fn assign_orders(&mut self, run: &[Op]) {
+        if let (false, Some(&first), Some(&last)) = (self.fit(run), run.first(), run.last()) {
+            self.relabel_around(first, last, run.len() as u64);
+        }
+    }
+
+    /// [`assign_orders`](Self::assign_orders) of several runs in one block, ascending: room is made once.
+    pub(super) fn assign_orders_of<'a>(&mut self, runs: impl Iterator<Item = &'a [Op]>) {
+        let mut cramped: Option<(Op, Op)> = None;
+        for run in runs {
+            if let (false, Some(&first), Some(&last)) = (self.fit(run), run.first(), run.last()) {
+                cramped = Some((cramped.map_or(first, |(first, _)| first), last));
+            }
+        }
+        if let Some((first, last)) = cramped {
+            let behind = std::iter::successors(Some(first), |&op| self.next(op));
+            let count = behind.take_while(|&op| op != last).count() as u64 + 1;
+            self.relabel_around(first, last, count);
+        }
+    }
+
+    /// Gives a run tags between its neighbours'; whether there are that many. If not, all have the one of
+    /// what is before.
+    fn fit(&mut self, run: &[Op]) -> bool {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else {
-            return;
+            return true;
         };
         let count = run.len() as u32 + 1;
         let before = self.prev(first).map(|prev| self.ops[prev.index()].order);
@@ -76,9 +99,7 @@ impl Ir {
             tag += step;
             self.ops[op.index()].order = tag;
         }
-        if step == 0 {
-            self.relabel_around(first, last, run.len() as u64);
-        }
+        step > 0
     }
 
     /// Makes room for the operations from one to another, `count` of them, which have none.

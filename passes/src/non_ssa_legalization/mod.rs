@@ -21,13 +21,13 @@ mod splits;
 
 use bir_dialect::analysis::index::Touches;
 use bir_dialect::bir::view::OpView;
-use bir_dialect::ir::{Ir, Op};
+use bir_dialect::ir::{Ir, Op, Value};
 
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic, symbol_text};
 use crate::pass_options;
-use crate::remove_redundant_loads::{self, LOADS, RETARGETED, Walks};
+use crate::remove_redundant_loads::{self, About, LOADS, RETARGETED, Walks};
 use bir_dialect::analysis::outside::Outside;
-use splits::Split;
+use splits::Splits;
 
 pass_options! {
     /// Leaves SSA form: gives every value a location of its own.
@@ -83,27 +83,30 @@ impl Pass for NonSsaLegalization {
             .filter(|&func| !is_placed(ir, func))
             .collect();
         let mut walks = Walks::default();
-        let mut changed = remove_redundant_loads::remove(ir, &loading, &outside, cx, &mut walks);
-        let found = cx.each(ir, on, |ir, func| match walks.get(&func) {
+        let mut changed =
+            remove_redundant_loads::remove(ir, &loading, &outside, cx, &mut walks, None);
+        walks.refresh(ir, on, cx);
+        let found = cx.each(ir, on, |ir, func| match walks.get(func) {
             Some(touches) => plan(ir, func, touches, &outside),
-            None => plan(ir, func, &Touches::new(ir, func), &outside),
+            None => Plan::default(),
         });
         let mut created = 0;
         let mut renamed = Vec::new();
+        let mut values = Vec::new();
         for (plan, &func) in found.into_iter().zip(on) {
             let clones = split(ir, func, &plan.splits, cx);
-            created += clones;
-            if clones > 0
-                && plan.loaded
-                && let Some(walk) = walks.get_mut(&func)
-            {
-                walk.update(ir);
+            created += clones.len() as u64;
+            if !clones.is_empty() && plan.loaded && !is_placed(ir, func) {
+                walks.changed(func);
                 renamed.push(func);
+                values.extend(plan.splits.splits.iter().map(|split| split.value));
+                values.extend(clones);
             }
         }
         // A renamed value stays where it is longer, so that more loads may be of what is there. They
         // leave nothing more to split: a tile that is read in place of another has one writer.
-        changed |= remove_redundant_loads::remove(ir, &renamed, &outside, cx, &mut walks);
+        let about = (!renamed.is_empty()).then(|| About::values(ir, values));
+        changed |= remove_redundant_loads::remove(ir, &renamed, &outside, cx, &mut walks, about);
         changed |= created > 0;
         changed |= remove_unused(ir, on, &outside, cx);
         cx.count(&CREATED, created);
@@ -123,36 +126,37 @@ impl Pass for NonSsaLegalization {
 }
 
 /// What is to be done in a function.
+#[derive(Default)]
 struct Plan {
-    splits: Vec<Split>,
+    splits: Splits,
     /// Whether a load reads or fills one of the locations to be split.
     loaded: bool,
 }
 
 fn plan(ir: &Ir, func: Op, touches: &Touches, outside: &Outside) -> Plan {
-    let splits = splits::splits(ir, func, touches, outside);
-    let loaded = !splits.is_empty() && {
+    let splits = Splits::new(ir, func, touches, outside);
+    let loaded = !splits.splits.is_empty() && {
         let loaded = remove_redundant_loads::loaded(touches);
-        splits.iter().any(|split| loaded[split.location as usize])
+        let mut all = splits.splits.iter();
+        all.any(|split| loaded[split.location as usize])
     };
     Plan { splits, loaded }
 }
 
-/// Splits locations of a function; how many clones were made.
-fn split(ir: &mut Ir, func: Op, splits: &[Split], cx: &mut PassContext<'_>) -> u64 {
-    cx.matched(splits.len() as u64);
-    let mut names = rename::Names::new(func);
-    let (mut clones, mut done, mut moved) = (0, 0, 0);
-    for split in splits {
+/// Splits locations of a function; the clones made.
+fn split(ir: &mut Ir, func: Op, found: &Splits, cx: &mut PassContext<'_>) -> Vec<Value> {
+    cx.matched(found.splits.len() as u64);
+    let mut allowed = found.splits.as_slice();
+    for (at, split) in found.splits.iter().enumerate() {
         let what = || rename::what(ir, split.alloc);
         if !cx.may_rewrite(&what) {
+            allowed = &found.splits[..at];
             break;
         }
-        clones += rename::rename(ir, split, &mut names);
-        done += 1;
-        moved += split.moved.len() as u64;
     }
-    cx.count(&SPLIT, done);
+    let mut names = rename::Names::new(func);
+    let (clones, moved) = rename::rename(ir, allowed, &found.moves, &mut names);
+    cx.count(&SPLIT, allowed.len() as u64);
     cx.count(&MOVED, moved);
     clones
 }

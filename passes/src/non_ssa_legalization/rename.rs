@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use bir_dialect::ir::{Cursor, Ir, Op, Str, Value};
+use bir_dialect::ir::{Ir, Op, Operand, Str, Value};
 
 use super::splits::Split;
 
@@ -51,36 +51,53 @@ pub(super) fn what(ir: &Ir, alloc: Op) -> String {
     format!("split of `%{}`", name.map_or("", |name| ir.ctx.text(name)))
 }
 
-/// Makes the clones of a location behind it, and moves the accesses; how many clones.
-pub(super) fn rename(ir: &mut Ir, split: &Split, names: &mut Names) -> u64 {
-    let mut text = ir
-        .value_name(split.value)
-        .map_or_else(String::new, |name| ir.ctx.text(name).to_owned());
-    text.push_str("_SsaClone");
-    let stem = text.len();
-    let mut serial = 0u32;
-    let mut allocs: Vec<Op> = Vec::with_capacity(split.clones as usize);
-    let mut clones: Vec<Value> = Vec::with_capacity(split.clones as usize);
-    for _ in 0..split.clones {
-        let name = loop {
-            text.truncate(stem);
-            push_decimal(&mut text, serial);
-            serial += 1;
-            if let Some(name) = names.take(ir, &text) {
-                break name;
-            }
-        };
-        let clone = ir.clone_op(split.alloc, |value| value);
-        allocs.push(clone);
-        let value = ir.made_result(clone);
-        ir.set_value_name(value, Some(name));
-        clones.push(value);
+/// Makes the clones of locations, behind each its own, and moves to them the accesses that have one: the
+/// clones, and how many accesses.
+pub(super) fn rename(
+    ir: &mut Ir,
+    splits: &[Split],
+    moves: &[(Operand, u32)],
+    names: &mut Names,
+) -> (Vec<Value>, u64) {
+    let count = splits.iter().map(|split| split.clones as usize).sum();
+    ir.ctx.reserve_strings(count);
+    let mut allocs: Vec<Op> = Vec::with_capacity(count);
+    let mut clones: Vec<Value> = Vec::with_capacity(count);
+    let mut text = String::new();
+    for split in splits {
+        text.clear();
+        text.push_str(
+            ir.value_name(split.value)
+                .map_or("", |name| ir.ctx.text(name)),
+        );
+        text.push_str("_SsaClone");
+        let mut serials = 0u32..;
+        let stem = text.len();
+        for _ in 0..split.clones {
+            let clone = ir.clone_op(split.alloc, |value| value);
+            let value = ir.made_result(clone);
+            let name = serials.find_map(|serial| {
+                text.truncate(stem);
+                push_decimal(&mut text, serial);
+                names.take(ir, &text)
+            });
+            ir.set_value_name(value, name);
+            allocs.push(clone);
+            clones.push(value);
+        }
     }
-    ir.place_all(&allocs, Cursor::After(split.alloc));
-    for &(operand, clone) in &split.moved {
-        ir.set_operand(operand, clones[clone as usize]);
+    let behind = splits
+        .iter()
+        .map(|split| (split.alloc, split.clones as usize));
+    ir.place_runs(&allocs, behind);
+    let mut moved = 0;
+    for &(operand, clone) in moves {
+        if let Some(&clone) = clones.get(clone as usize) {
+            ir.set_operand(operand, clone);
+            moved += 1;
+        }
     }
-    clones.len() as u64
+    (clones, moved)
 }
 
 /// Appends a number; clones are many, and `write!` costs ten times as much.
