@@ -45,7 +45,7 @@ enum Edit {
     Create(Vec<(u32, u8)>, u8),
     Place(u32, u32, u32),
     PlaceAll(u8, u32, u32),
-    PlaceRuns(u32, Vec<u8>),
+    PlaceRuns(u32, u32, Vec<u8>),
     Move(u32, u32, u32),
     Detach(u32),
     SetOperand(u32, u32, u32),
@@ -69,7 +69,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => (operands(), 0..3u8).prop_map(|(a, b)| Create(a, b)),
         2 => (n(), n(), n()).prop_map(|(a, b, c)| Place(a, b, c)),
         1 => (0..40u8, n(), n()).prop_map(|(a, b, c)| PlaceAll(a, b, c)),
-        1 => (n(), prop::collection::vec(0..40u8, 1..6)).prop_map(|(a, b)| PlaceRuns(a, b)),
+        1 => (n(), n(), prop::collection::vec(0..40u8, 1..6)).prop_map(|(a, b, c)| PlaceRuns(a, b, c)),
         3 => (n(), n(), n()).prop_map(|(a, b, c)| Move(a, b, c)),
         1 => n().prop_map(Detach),
         2 => (n(), n(), n()).prop_map(|(a, b, c)| SetOperand(a, b, c)),
@@ -283,15 +283,17 @@ impl Model {
                     self.link(op, block, position + at);
                 }
             }
-            Edit::PlaceRuns(block, counts) => {
-                let block = self.pick_block(*block);
-                let anchors = self.blocks[block].ops.clone();
-                let runs: Vec<(usize, usize)> = anchors
+            Edit::PlaceRuns(one, other, counts) => {
+                let mut blocks = vec![self.pick_block(*one), self.pick_block(*other)];
+                blocks.dedup();
+                let anchors = blocks
                     .iter()
+                    .flat_map(|&block| self.blocks[block].ops.clone());
+                let runs: Vec<(usize, usize)> = anchors
                     .zip(counts.iter().cycle())
                     .filter(|&(_, &count)| count % 3 > 0)
-                    .map(|(&anchor, &count)| (anchor, usize::from(count)))
-                    .take(4)
+                    .map(|(anchor, &count)| (anchor, usize::from(count)))
+                    .take(6)
                     .collect();
                 let count = runs.iter().map(|run| run.1).sum();
                 let made: Vec<usize> = (0..count).map(|_| self.create(vec![], 0, 0)).collect();
@@ -303,6 +305,7 @@ impl Model {
                 self.ir.place_runs(&ops, behind.into_iter());
                 let mut made = made.into_iter();
                 for (anchor, count) in runs {
+                    let block = self.ops[anchor].block.unwrap();
                     let at = self.blocks[block].ops.iter().position(|&op| op == anchor);
                     for (behind, op) in made.by_ref().take(count).enumerate() {
                         self.link(op, block, at.unwrap() + 1 + behind);

@@ -12,8 +12,9 @@ use std::collections::HashMap;
 
 use bir_dialect::analysis::deps::{Source, attached};
 use bir_dialect::analysis::index::{Frames, FunctionIndex, Undefined};
+use bir_dialect::analysis::sync::{Outcome, play, waits_or_signals};
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::{COL_DEPS, COL_ORDER, names};
+use bir_dialect::bir::program::{COL_DEPS, COL_ORDER, names, target_of};
 use bir_dialect::bir::verify::value_text;
 use bir_dialect::ir::{Block, Cursor, Def, Ir, Op};
 use bir_dialect::text::diag::{Diagnostic, Part, Place};
@@ -27,7 +28,7 @@ pass_options! {
     /// The vectors are compared element by element by their constant terms, a shorter one first;
     /// instructions with equal vectors keep their places. Whoever gave the order has looked at
     /// dependences; nothing is checked but that registers and bytes are still defined where they are
-    /// read, and that stated dependences still lead upwards. If not, the report says by whose `order`, and the pass fails.
+    /// read, that stated dependences still lead upwards, and that waits are still met. If not, the report says by whose `order`, and the pass fails.
     pub struct InstructionReorder {}
 }
 
@@ -71,11 +72,15 @@ impl Pass for InstructionReorder {
                 break;
             }
             let before = undefined(ir, func);
+            let had_stuck = stuck(ir, func, &found.unsorted);
             found
                 .unsorted
                 .iter()
                 .for_each(|run| run.place(ir, &run.after));
-            let broken = broken(ir, func, &found.unsorted, &before);
+            let mut broken = broken(ir, func, &found.unsorted, &before);
+            if had_stuck.is_empty() {
+                broken.extend(stuck(ir, func, &found.unsorted));
+            }
             if !broken.is_empty() {
                 found
                     .unsorted
@@ -330,9 +335,34 @@ fn stated(ir: &Ir, func: Op, stood: &HashMap<Op, (usize, usize)>, found: &mut Ve
     }
 }
 
+/// Reports waits nothing meets, in a function in which instructions that wait or signal move.
+fn stuck(ir: &Ir, func: Op, runs: &[Run]) -> Vec<Diagnostic> {
+    let mut moved = runs.iter().flat_map(|run| &run.before);
+    if !moved.any(|&op| ir.walk_op(op).any(|op| waits_or_signals(ir, op))) {
+        return Vec::new();
+    }
+    let Outcome::Unmet(list) = play(ir, func, target_of(ir, func)) else {
+        return Vec::new();
+    };
+    let unmet = list.iter().map(|unmet| {
+        let wait = unmet.wait;
+        let (id, sign, value) = (wait.id, wait.op.sign(), wait.value);
+        let message = format!(
+            "the wait for semaphore {id} {sign} {value} is never met, by the `order` of instructions around it"
+        );
+        let mut found =
+            Diagnostic::error(Place::Op(unmet.op, Part::Attr(names::WAIT)), message).help(FOLLOW);
+        if let Some(blocked) = unmet.blocked {
+            let place = Place::Op(blocked, Part::Attr(names::SIGNAL));
+            found = found.related(place, "never comes to signal it");
+        }
+        found
+    });
+    unmet.collect()
+}
+
 /// What to do about an order that breaks something.
-const FOLLOW: &str =
-    "orders must follow the dependences; without `order`, an instruction stays where it is";
+const FOLLOW: &str = "orders must follow the dependences and the semaphores; without `order`, an instruction stays where it is";
 
 /// The instruction of a run an undefined read is in, or is behind.
 fn cause(ir: &Ir, op: Op, stood: &HashMap<Op, (usize, usize)>) -> Option<Op> {

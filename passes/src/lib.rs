@@ -35,6 +35,7 @@ mod print_memory_map;
 mod print_stats;
 mod remove_redundant_loads;
 mod remove_redundant_memsets;
+mod stand_in;
 mod test_passes;
 mod unroll;
 mod verifier;

@@ -3,7 +3,7 @@
 use bir_dialect::ir::Ir;
 use bir_dialect::text::diag::{Diagnostic, Diagnostics, Place, Severity};
 
-use crate::instrument::{Flow, Instrument, Log, PassEvent, PassReport, Verdict};
+use crate::instrument::{Flow, Instrument, Log, PassEvent, PassReport, Verdict, instruction_count};
 use crate::panics;
 use crate::pass::{Anchor, Changed, Limits, PassContext};
 use crate::pipeline::Pipeline;
@@ -67,6 +67,9 @@ impl Manager {
         for instrument in &mut self.instruments {
             instrument.begin_run(pipeline, ir, log, diags);
         }
+        if !pipeline.steps.is_empty() {
+            self.check_size(ir, None, diags);
+        }
         if diags.errors() > at_start {
             return Outcome::Failed;
         }
@@ -101,6 +104,30 @@ impl Manager {
     pub fn finish(&mut self, log: &mut dyn Log) {
         for instrument in &mut self.instruments {
             instrument.finish(log);
+        }
+    }
+
+    /// Reports a file that has more instructions than it may have, before the first pass or behind one.
+    fn check_size(&self, ir: &Ir, pass: Option<&str>, diags: &mut Diagnostics) {
+        let limit = self.limits.max_instructions;
+        // Counting costs a walk; most files are far from the limit.
+        if ir.op_rows() as u64 <= limit {
+            return;
+        }
+        let count = instruction_count(ir);
+        if count > limit {
+            let message = match pass {
+                None => {
+                    format!("the file has {count} instructions, more than the limit of {limit}")
+                }
+                Some(pass) => {
+                    format!(
+                        "pass `{pass}` leaves {count} instructions, more than the limit of {limit}"
+                    )
+                }
+            };
+            let help = "`--max-instructions` raises the limit";
+            diags.push(Diagnostic::error(Place::None, message).help(help));
         }
     }
 
@@ -154,6 +181,9 @@ impl Manager {
                 return Flow::Stop;
             }
         };
+        if changed == Changed::Yes {
+            self.check_size(ir, Some(pass.name()), diags);
+        }
         if diags.errors() > before {
             return Flow::Stop;
         }

@@ -128,7 +128,7 @@ pub fn summary(pass: &dyn Pass) -> &'static str {
 /// Bounds on a run. They count nodes and steps, never time, so results do not depend on them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Instructions a pass may leave in the file.
+    /// Instructions a file may have when passes run over it, and when one is done.
     pub max_instructions: u64,
     /// Threads that look at functions at once; no result depends on it.
     pub threads: usize,

@@ -7,20 +7,22 @@
 //! * both write one tile, and nobody may write the bytes written between the two: L2 goes; or
 //! * each is the only writer of its whole tile, neither tile is placed or known outside, and whoever
 //!   reads the tile of L2 reads what L2 wrote: those who do read the tile of L1, and L2 and its tile
-//!   go. The tile of L1 holds its value until L1 is executed again, and L2 would be then too. Where
-//!   anything waits or signals, both are of one queue: who waited for L2 has then waited for L1.
+//!   go. The tile of L1 holds its value until L1 is executed again, and L2 would be then too. In a loop,
+//!   what L2 awaits so that it may overwrite its tile, L1 does not: there, nothing may wait or signal,
+//!   nor L1 or L2 state what they follow.
+//!
+//! Where anything waits or signals, both are of one queue: who waited for L2 has then waited for L1.
 
 use bir_dialect::analysis::deps::erase;
 use bir_dialect::analysis::index::{Frames, FunctionIndex, Touch, Touches};
-use bir_dialect::analysis::sync::{Stream, waits_or_signals};
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::{COL_DEPS, COL_ID, Dep, DepKind, target_of};
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Annot, Block, Dict, Ir, Op, Type, Value};
 use hashbrown::HashMap;
 
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic};
 use crate::pass_options;
+use crate::stand_in::{self, Order};
 use bir_dialect::analysis::outside::Outside;
 
 type Fixed = foldhash::fast::FixedState;
@@ -150,10 +152,10 @@ pub(crate) fn remove(
                     None => cx.count(&LOADS, 1),
                     Some((held, _)) => {
                         cx.count(&RETARGETED, 1);
-                        depend(ir, &one);
                         ir.replace_uses(one.to, held);
                     }
                 }
+                stand_in::depend(ir, one.first, one.load);
                 gone.push(one);
             }
             let loads: Vec<Op> = gone.iter().map(|one| one.load).collect();
@@ -186,28 +188,6 @@ struct Found {
     loads: Vec<Redundant>,
     /// Tiles that have a single writer without them: it may be redundant, or make others so.
     single: Vec<Value>,
-}
-
-/// Lets a load that will go depend on the one that filled the tile held: so will those who depend
-/// on it, by [`erase`].
-fn depend(ir: &mut Ir, one: &Redundant) {
-    let Some(id) = ir.int_cell(COL_ID, one.first) else {
-        return;
-    };
-    if is_dependent(ir, one.load) {
-        let (kind, set) = (DepKind::Output, false);
-        let mut all = ir
-            .words_cell(COL_DEPS, one.load)
-            .unwrap_or_default()
-            .to_vec();
-        all.push(Dep { kind, id, set }.word());
-        ir.set_words_cell(COL_DEPS, one.load, Some(&all));
-    }
-}
-
-/// Whether an instruction is one that others may depend on, or depends on others.
-fn is_dependent(ir: &Ir, op: Op) -> bool {
-    ir.int_cell(COL_ID, op).is_some() || ir.words_cell(COL_DEPS, op).is_some()
 }
 
 /// A load that may go.
@@ -373,6 +353,7 @@ struct Candidate {
     to: u32,
     /// Whether another core may write tensor or tile.
     foreign: bool,
+    in_loop: bool,
 }
 
 /// A load others may repeat.
@@ -384,9 +365,7 @@ struct Held {
 
 struct Search<'a> {
     ir: &'a Ir,
-    func: Op,
-    /// Whether anything waits or signals, once somebody asked.
-    has_semaphores: Option<bool>,
+    order: Order,
     index: FunctionIndex,
     /// The index's locations in the walk.
     kept: Vec<u32>,
@@ -456,12 +435,12 @@ impl<'a> Search<'a> {
                 write: rank(load.write),
                 to: number[load.to as usize],
                 foreign: is_foreign(load.from) || is_foreign(load.to),
+                in_loop: touches.is_in_loop(&touches.all()[load.write as usize]),
             })
             .collect();
         Search {
             ir,
-            func: touches.func(),
-            has_semaphores: None,
+            order: Order::new(touches.func()),
             index,
             kept,
             outside: outside.clone(),
@@ -475,6 +454,7 @@ impl<'a> Search<'a> {
         for load in std::mem::take(&mut self.candidates) {
             if let Some(before) = held.get_mut(&load.key)
                 && self.is_source_kept(&before.last, &load)
+                && self.order.may_stand_in(self.ir, before.first.op, load.op)
             {
                 if before.first.tile == load.tile {
                     let (from, to) = (before.last.write, load.write);
@@ -489,7 +469,7 @@ impl<'a> Search<'a> {
                         });
                         continue;
                     }
-                } else if self.is_awaited(before.first.op, load.op)
+                } else if self.is_held_long(&before.first, &load)
                     && let Some(alloc) = self.only_reads(&before.first, &load)
                 {
                     before.last.read = load.read;
@@ -524,19 +504,12 @@ impl<'a> Search<'a> {
             && !before.read.zip(load.read).is_some_and(is_clobbered)
     }
 
-    /// Whether those who come after a load come after one before it, too: both are of one queue, or
-    /// dependences say all.
-    fn is_awaited(&mut self, first: Op, load: Op) -> bool {
+    /// Whether the next iteration cannot overwrite the tile held before those of a load's tile have read it:
+    /// what only the load awaited, or says it follows, nobody would.
+    fn is_held_long(&mut self, first: &Candidate, load: &Candidate) -> bool {
         let ir = self.ir;
-        if is_dependent(ir, load) && ir.int_cell(COL_ID, first).is_none() {
-            return false;
-        }
-        let func = self.func;
-        let stream = |op: Op| Stream::of(ir, op, target_of(ir, func));
-        stream(first) == stream(load)
-            || !*self
-                .has_semaphores
-                .get_or_insert_with(|| ir.walk_op(func).any(|op| waits_or_signals(ir, op)))
+        let follows = |load: &Candidate| stand_in::follows(ir, load.op);
+        !load.in_loop || !(follows(first) || follows(load) || self.order.has_semaphores(ir))
     }
 
     /// The `alloc` of a load's tile, where all who read it may read the tile held instead.

@@ -6,12 +6,13 @@
 //!   them, and stays;
 //! * *repeated* – every write that may be the last to one of its bytes is a memset of the location
 //!   to the same number in the same dtype, and none of the bytes may be undefined or come from outside. All repeated
-//!   ones may go at once: what reaches them then are memsets of that number still.
+//!   ones may go at once: what reaches them then are memsets of that number still. Who came behind one
+//!   that goes must come behind those, too.
 
 use std::collections::{HashMap, HashSet};
 
 use bir_dialect::analysis::deps::erase;
-use bir_dialect::analysis::index::{Event, Frames, FunctionIndex, Seen, Touch};
+use bir_dialect::analysis::index::{Event, Frames, FunctionIndex, Seen, StorageIndex, Touch};
 use bir_dialect::bir::access::Access;
 use bir_dialect::bir::num::DType;
 use bir_dialect::bir::ops::OpCode;
@@ -22,6 +23,7 @@ use bir_dialect::ir::{Attr, Ir, Op, Operand, Value};
 use crate::lives;
 use crate::pass::{Anchor, Changed, Pass, PassContext, Statistic};
 use crate::pass_options;
+use crate::stand_in::{self, Order};
 use bir_dialect::analysis::outside::Outside;
 
 pass_options! {
@@ -60,7 +62,10 @@ impl Pass for RemoveRedundantMemsets {
         let mut changed = false;
         // Of two memsets of one number in a row, either could go; the first does, and what is left
         // is looked at again.
-        let overwritten = |ir: &Ir, func: Op| overwritten(ir, func, &outside);
+        let overwritten = |ir: &Ir, func: Op| {
+            let dead = overwritten(ir, func, &outside).into_iter();
+            dead.map(|op| (op, Vec::new())).collect()
+        };
         changed |= remove(ir, on, &OVERWRITTEN, &overwritten, cx);
         let repeated = |ir: &Ir, func: Op| repeated(ir, func, &outside);
         changed |= remove(ir, on, &REPEATED, &repeated, cx);
@@ -68,12 +73,15 @@ impl Pass for RemoveRedundantMemsets {
     }
 }
 
+/// A memset that may go, and the instructions that stand in for it.
+type Redundant = (Op, Vec<Op>);
+
 /// Removes from each function what `find` finds in it; whether that was anything.
 fn remove(
     ir: &mut Ir,
     on: &[Op],
     counter: &Statistic,
-    find: &(dyn Fn(&Ir, Op) -> Vec<Op> + Sync),
+    find: &(dyn Fn(&Ir, Op) -> Vec<Redundant> + Sync),
     cx: &mut PassContext<'_>,
 ) -> bool {
     let found = cx.each(ir, on, find);
@@ -81,10 +89,13 @@ fn remove(
     for (memsets, &func) in found.into_iter().zip(on) {
         cx.matched(memsets.len() as u64);
         let mut gone = Vec::new();
-        for memset in memsets {
+        for (memset, others) in memsets {
             let what = || format!("a memset ({})", counter.name);
             if !cx.may_rewrite(&what) {
                 break;
+            }
+            for other in others {
+                stand_in::depend(ir, other, memset);
             }
             gone.push(memset);
         }
@@ -179,12 +190,13 @@ fn private(ir: &Ir, index: &FunctionIndex, outside: &Outside) -> Vec<bool> {
 }
 
 /// The memsets of a function whose bytes hold the number already.
-fn repeated(ir: &Ir, func: Op, outside: &Outside) -> Vec<Op> {
+fn repeated(ir: &Ir, func: Op, outside: &Outside) -> Vec<Redundant> {
     if !has_memsets(ir, func) {
         return Vec::new();
     }
     let index = FunctionIndex::build(ir, func, Frames::Addresses);
     let private = private(ir, &index, outside);
+    let mut order = Order::new(func);
     let mut found = Vec::new();
     for storage in index.storages() {
         let events = storage.events();
@@ -208,10 +220,30 @@ fn repeated(ir: &Ir, func: Op, outside: &Outside) -> Vec<Op> {
                 && private[touch.location as usize]
                 && classes.before(at, storage.extent(event).all) == own
             {
-                found.push((event.id, touch.op));
+                let others = match stand_in::is_dependent(ir, touch.op) || order.has_semaphores(ir)
+                {
+                    true => before(&index, &storage, at, touch.op),
+                    // Nobody has to be told.
+                    false => Vec::new(),
+                };
+                let mut all = others.iter();
+                if all.all(|&other| order.may_stand_in(ir, other, touch.op)) {
+                    found.push((event.id, (touch.op, others)));
+                }
             }
         }
     }
-    found.sort_unstable();
+    found.sort_unstable_by_key(|found| found.0);
     found.into_iter().map(|found| found.1).collect()
+}
+
+/// The others that may have written a byte of an event last.
+fn before(index: &FunctionIndex, storage: &StorageIndex<'_>, at: u32, op: Op) -> Vec<Op> {
+    let events = storage.events();
+    let all = storage.extent(&events[at as usize]).all;
+    let writers = storage.last_writers_before(at, all).events.into_iter();
+    writers
+        .map(|writer| index.touches()[events[writer as usize].id as usize].op)
+        .filter(|&writer| writer != op)
+        .collect()
 }

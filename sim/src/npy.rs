@@ -157,6 +157,13 @@ fn header(mut all: Vec<u8>, reader: &mut impl Read, what: &str) -> Result<Vec<u8
             ));
         }
     }
+    // `ml_dtypes` calls its `float8_e5m2` a float of one byte, of which the library has not heard; to us, such
+    // elements are raw ones.
+    const ONE_BYTE_FLOAT: &[u8] = b"'<f1'";
+    let at = all.windows(5).position(|part| part == ONE_BYTE_FLOAT);
+    if let Some(at) = at {
+        all[at..at + 5].copy_from_slice(b"'|V1'");
+    }
     Ok(all)
 }
 

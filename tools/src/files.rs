@@ -1,5 +1,6 @@
 //! Reading inputs and writing outputs.
 
+use std::fmt;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::ops::Range;
@@ -74,6 +75,15 @@ pub enum Output {
     File(PathBuf),
 }
 
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Output::Stdout => f.write_str("standard output"),
+            Output::File(path) => write!(f, "`{}`", path.display()),
+        }
+    }
+}
+
 impl Output {
     /// Standard output for `-`, else a file.
     pub fn new(path: &str) -> Output {
@@ -114,12 +124,13 @@ impl Output {
                 let mut out = io::stdout().lock();
                 match body(&mut out).and_then(|()| out.flush()) {
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                    Err(error) => Err(format!("cannot write to standard output: {error}")),
+                    Err(error) => Err(format!("cannot write to {self}: {error}")),
                     Ok(()) => Ok(()),
                 }
             }
-            Output::File(path) => write_file(path, body)
-                .map_err(|error| format!("cannot write `{}`: {error}", path.display())),
+            Output::File(path) => {
+                write_file(path, body).map_err(|error| format!("cannot write {self}: {error}"))
+            }
         }
     }
 }

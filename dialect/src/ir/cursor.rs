@@ -258,8 +258,8 @@ impl Ir {
         self.assign_orders(run);
     }
 
-    /// Puts operations that are in no block behind others of one block: behind each `(at, count)`, in the
-    /// order of the block, the next `count` of `ops`.
+    /// Puts operations that are in no block behind others: behind each `(at, count)`, those of one block in its
+    /// order, the next `count` of `ops`.
     pub fn place_runs(&mut self, ops: &[Op], behind: impl Iterator<Item = (Op, usize)> + Clone) {
         for (at, run) in runs(ops, behind.clone()) {
             self.link(run, Cursor::After(at));

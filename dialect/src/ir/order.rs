@@ -64,14 +64,29 @@ impl Ir {
         }
     }
 
-    /// [`assign_orders`](Self::assign_orders) of several runs in one block, ascending: room is made once.
+    /// [`assign_orders`](Self::assign_orders) of several runs; where those of one block follow one another in
+    /// its order, room is made once.
     pub(super) fn assign_orders_of<'a>(&mut self, runs: impl Iterator<Item = &'a [Op]>) {
         let mut cramped: Option<(Op, Op)> = None;
         for run in runs {
-            if let (false, Some(&first), Some(&last)) = (self.fit(run), run.first(), run.last()) {
-                cramped = Some((cramped.map_or(first, |(first, _)| first), last));
-            }
+            let (false, Some(&first), Some(&last)) = (self.fit(run), run.first(), run.last())
+            else {
+                continue;
+            };
+            let from = match cramped {
+                Some((from, _)) if self.block(from) == self.block(first) => from,
+                before => {
+                    self.make_room(before);
+                    first
+                }
+            };
+            cramped = Some((from, last));
         }
+        self.make_room(cramped);
+    }
+
+    /// Gives all operations from one to another of its block new tags.
+    fn make_room(&mut self, cramped: Option<(Op, Op)>) {
         if let Some((first, last)) = cramped {
             let behind = std::iter::successors(Some(first), |&op| self.next(op));
             let count = behind.take_while(|&op| op != last).count() as u64 + 1;

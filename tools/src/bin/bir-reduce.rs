@@ -22,7 +22,7 @@ interesting, by any other that it is not. A miscompile, for example, is kept by
       --test-arg='! bir-opt --pass-pipeline=my_pass --validate=end \"$0\" -o /dev/null'
 
 Only programs that verify clean are tested, if the input does; what is found is written to the
-output at each step, so nothing is lost if the tool is stopped.
+output file at each step, so nothing is lost if the tool is stopped.
 
 Exit codes:
   0  success
@@ -45,9 +45,9 @@ struct Args {
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     test_arg: Vec<String>,
 
-    /// File to write
+    /// File to write; `-` is standard output, in the end
     #[arg(short, long, default_value = "reduced.bir", value_name = "FILE")]
-    output: PathBuf,
+    output: String,
 
     /// Test programs that do not verify, too
     #[arg(long)]
@@ -143,6 +143,13 @@ fn run(args: &Args) -> Result<(), String> {
     let keep_valid = !args.allow_invalid && is_valid(&ir);
     let folder = tempfile::tempdir()
         .map_err(|error| format!("cannot make a folder for the test: {error}"))?;
+    let stopped = folder.path().to_owned();
+    ctrlc::set_handler(move || {
+        let _ = std::fs::remove_dir_all(&stopped);
+        // As a shell tells it of who was interrupted.
+        std::process::exit(130);
+    })
+    .map_err(|error| format!("cannot handle signals: {error}"))?;
     let mut test = Test {
         args,
         folder,
@@ -160,7 +167,7 @@ fn run(args: &Args) -> Result<(), String> {
         keep_valid,
         max_tests: args.max_tests,
     };
-    let output = Output::File(args.output.clone());
+    let output = Output::new(&args.output);
     let before = instructions(&ir);
     let outside = output.is_outside(&input.folder);
     let print = |ir: &Ir| match outside {
@@ -168,9 +175,14 @@ fn run(args: &Args) -> Result<(), String> {
         false => print(ir, PrintOptions::default()),
     };
     let live = std::io::stderr().is_terminal();
+    let is_kept = matches!(output, Output::File(_));
+    if is_kept {
+        // Who cannot write there should hear of it now.
+        output.write(&print(&ir))?;
+    }
     let mut unwritten = None;
     let mut progress = |best: &Ir, stats: ReduceStats| {
-        if let Err(message) = output.write(&print(best)) {
+        if is_kept && let Err(message) = output.write(&print(best)) {
             unwritten.get_or_insert(message);
         }
         if live {
@@ -208,10 +220,9 @@ fn run(args: &Args) -> Result<(), String> {
         ));
     }
     say(&format!(
-        "bir-reduce: {before} to {} instructions in {} tests, written to `{}`",
+        "bir-reduce: {before} to {} instructions in {} tests, written to {output}",
         instructions(&best),
         stats.tests,
-        args.output.display()
     ));
     Ok(())
 }

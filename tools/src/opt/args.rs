@@ -116,7 +116,7 @@ pub(super) struct ControlArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(-1..))]
     pub(super) bisect_limit: Option<i64>,
 
-    /// Give up when a pass would leave more than N instructions
+    /// Give up when passes are to run over more than N instructions, or one would leave more
     #[arg(long, value_name = "N", default_value_t = 5_000_000)]
     pub(super) max_instructions: u64,
 
