@@ -321,6 +321,19 @@ impl<'c> Workload<'c> {
                     &[("dst", t, halves[1]), ("src", x, Annot::UNIT)],
                 );
             }
+            // Nine of 25 tiles are scaled by their sum, by way of PSUM.
+            if n % 25 < 9 {
+                let q = self.tile(Space::Psum, DType::F32, &[128, 1]);
+                let sum = [("dst", q, Annot::UNIT), ("src", t, first)];
+                self.op(OpCode::TensorReduce, self.dicts.reduce, &sum);
+                self.unary(OpCode::Reciprocal, self.dicts.none, q, q);
+                let scaled = [
+                    ("dst", t, first),
+                    ("src", t, first),
+                    ("operand0", q, Annot::UNIT),
+                ];
+                self.op(OpCode::TensorScalar, self.dicts.multiply_step, &scaled);
+            }
             // The tile's last reader comes when as many others have been written.
             window.push(t);
             if window.len() > ALIVE {
@@ -380,8 +393,9 @@ impl<'c> Workload<'c> {
                 let uses = [("dst", t, Annot::UNIT), ("src", shared, slice)];
                 self.op(OpCode::TensorCopy, self.dicts.none, &uses);
             }
-            if n % 2 == 0 || n + 1 == readers {
-                self.unary(OpCode::Save, self.dicts.none, y, t);
+            self.unary(OpCode::Save, self.dicts.none, y, t);
+            if n % 8 == 0 {
+                self.memset(t, Annot::UNIT, n as f32);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use bir_dialect::bir::access::{Pair, Target as TermTarget};
 use bir_dialect::bir::num::DType;
-use bir_dialect::bir::space::{DTypeSet, Engine, Space, SpaceSet};
+use bir_dialect::bir::space::{DTypeSet, Engine, PSUM_BANK_BYTES, PSUM_BANKS, Space, SpaceSet};
 
 use super::Generator;
 use super::draft::{Draft, Tile};
@@ -46,6 +46,9 @@ struct Visit {
     span: (i64, i64),
 }
 
+/// Elements of the largest tiles in PSUM: of eight bytes each, they fill it.
+const PSUM_ELEMENTS: u64 = PSUM_BANKS * PSUM_BANK_BYTES / 8;
+
 /// Locations of a pool that count as its latest.
 const RECENT: usize = 256;
 
@@ -76,7 +79,9 @@ impl Generator<'_> {
         let mut spaces = entry.spaces;
         let ports_taken = || draft.inputs().any(|tile| tile.space == Space::Psum);
         if spaces.has(Space::Psum)
-            && (engine == Some(Engine::Pool) || !entry.writes() && ports_taken())
+            && (engine == Some(Engine::Pool)
+                || elems > PSUM_ELEMENTS
+                || !entry.writes() && ports_taken())
         {
             spaces = spaces.without(SpaceSet::of(&[Space::Psum]));
         }

@@ -354,14 +354,24 @@ impl Lowering<'_> {
                 }
                 let (to, from) = (self.locations[other].home, self.locations[*number].home);
                 if to.region != from.region {
-                    plans[to.region].bytes = plans[to.region].bytes.max(plans[from.region].bytes);
                     plans[from.region].bytes = 0;
-                    let region = from.region;
-                    for location in &mut self.locations {
-                        if location.home.region == region && !location.again {
-                            location.home.region = to.region;
-                            location.home.start = to.start;
+                    // Partition by partition they begin at one byte: rows lie as far apart as in a scratchpad, or as
+                    // the widest is wide.
+                    let pitch = to.pitch.max(from.pitch);
+                    for location in self.locations.iter_mut().filter(|location| !location.again) {
+                        let home = &mut location.home;
+                        if home.region == from.region {
+                            (home.region, home.start) = (to.region, to.start);
+                        } else if home.region != to.region {
+                            continue;
                         }
+                        let mut bytes = home.row * home.partitions;
+                        if location.space != Space::Dram {
+                            home.pitch = pitch;
+                            bytes = pitch * home.partitions;
+                        }
+                        let plan = &mut plans[to.region];
+                        plan.bytes = plan.bytes.max(bytes as u64);
                     }
                 }
             }

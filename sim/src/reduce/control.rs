@@ -3,7 +3,7 @@
 use bir_dialect::bir::access::{Access, Target};
 use bir_dialect::bir::attrs::Accumulate;
 use bir_dialect::bir::ops::OpCode;
-use bir_dialect::bir::program::{COL_ORDER, names, op_name, order_terms, order_words};
+use bir_dialect::bir::program::{COL_ORDER, names, op_name, order_terms, order_words, symbol_name};
 use bir_dialect::bir::types::MemType;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::{Annot, Block, Cursor, Ir, NewOp, NewOperand, Op, Value};
@@ -19,7 +19,7 @@ pub(super) fn straighten(reducer: &mut Reducer<'_>) -> bool {
             continue;
         }
         for way in 0..2 {
-            progress |= reducer.attempt(|ir| {
+            progress |= reducer.attempt_alike(op, |ir, op| {
                 let Some(&to) = ir.successors(op).get(way) else {
                     return false;
                 };
@@ -34,7 +34,7 @@ pub(super) fn straighten(reducer: &mut Reducer<'_>) -> bool {
     }
     for op in reducer.ops() {
         if reducer.is_there(op) && OpCode::of(&reducer.best, op) == Some(OpCode::Br) {
-            progress |= reducer.attempt(|ir| {
+            progress |= reducer.attempt_alike(op, |ir, op| {
                 let Some(&to) = ir.successors(op).first() else {
                     return false;
                 };
@@ -43,6 +43,42 @@ pub(super) fn straighten(reducer: &mut Reducer<'_>) -> bool {
         }
     }
     progress
+}
+
+impl Reducer<'_> {
+    /// Tries an edit of what decides where a core goes; where it does not do by itself, on all cores at once:
+    /// they must go the same ways to meet.
+    fn attempt_alike(&mut self, op: Op, edit: impl Fn(&mut Ir, Op) -> bool) -> bool {
+        if self.attempt(|ir| edit(ir, op)) {
+            return true;
+        }
+        let all = counterparts(&self.best, op);
+        all.len() > 1 && self.attempt(|ir| all.iter().all(|&op| edit(ir, op)))
+    }
+}
+
+/// The operation of the same number among those that decide where a core goes, in each function of the same
+/// name: the operation itself, and those of other modules.
+fn counterparts(ir: &Ir, op: Op) -> Vec<Op> {
+    let of = |func: Op| {
+        let all = ir.walk_op(func).skip(1);
+        all.filter(|&op| !ir.regions(op).is_empty() || !ir.successors(op).is_empty())
+    };
+    let mut around = std::iter::successors(Some(op), |&op| ir.parent(op));
+    let is_func = |&op: &Op| OpCode::of(ir, op) == Some(OpCode::Func);
+    let Some(func) = around.find(is_func) else {
+        return Vec::new();
+    };
+    let Some(number) = of(func).position(|other| other == op) else {
+        return Vec::new();
+    };
+    let name = symbol_name(ir, func);
+    let funcs = ir.walk().ops().filter(is_func);
+    funcs
+        .filter(|&func| symbol_name(ir, func) == name)
+        .filter_map(|func| of(func).nth(number))
+        .filter(|&other| OpCode::of(ir, other) == OpCode::of(ir, op))
+        .collect()
 }
 
 /// Puts an unconditional branch in the place of a conditional one.
@@ -110,12 +146,12 @@ pub(super) fn inline_loops(reducer: &mut Reducer<'_>) -> bool {
         if !matches!(code, Some(OpCode::Loop | OpCode::While)) {
             continue;
         }
-        if reducer.attempt(|ir| inline(ir, op)) {
+        if reducer.attempt_alike(op, inline) {
             progress = true;
             continue;
         }
         if code == Some(OpCode::Loop) {
-            progress |= reducer.attempt(|ir| run_once(ir, op));
+            progress |= reducer.attempt_alike(op, run_once);
         }
     }
     progress

@@ -92,6 +92,22 @@ fn programs_of_other_sizes_and_features_pass_too() {
 }
 
 #[test]
+fn programs_of_large_tiles_verify() {
+    for (seed, max_elements) in (0..10).flat_map(|seed| {
+        let sizes = [513, 801, 2049, 4097, 16_384];
+        sizes.map(|size| (seed, size))
+    }) {
+        let config = Config {
+            max_elements,
+            instructions: 100,
+            ..config(seed)
+        };
+        let what = format!("seed {seed}, tiles of {max_elements}");
+        assert_valid(&generate(&config).ir, &what);
+    }
+}
+
+#[test]
 fn what_is_left_out_does_not_occur() {
     for &feature in Feature::ALL {
         let mut config = config(3);

@@ -1,9 +1,11 @@
 //! Reduction: small, interesting, valid, and the same each time.
 
 use bir_dialect::bir::ops::OpCode;
+use bir_dialect::bir::program::new_ir;
 use bir_dialect::bir::view::OpView;
 use bir_dialect::ir::Ir;
-use bir_dialect::text::{PrintOptions, print};
+use bir_dialect::text::diag::Diagnostics;
+use bir_dialect::text::{ParseOptions, PrintOptions, parse, print};
 use bir_sim::Options;
 use bir_sim::generate::{Config, Feature, generate};
 use bir_sim::reduce::{ReduceOptions, instructions, is_valid, reduce};
@@ -82,6 +84,46 @@ fn each_op_can_be_the_one_that_is_left() {
         assert!(instructions(&best) <= 4, "{text}");
         assert!(has(&best) && is_valid(&best), "{text}");
     }
+}
+
+/// What decides where a core goes must be the same on all: it goes on all at once.
+#[test]
+fn a_branch_of_two_cores_goes_on_both() {
+    let core = |n: u32, last: &str| {
+        format!(
+            "bir.module @core{n} {{core = {n}}} {{
+              bir.func @main {{
+                %x = alloc dram<1x1xi32> {{kind = input}}
+                %r = register_load <- %x
+                loop %i = 0 to 3 {{
+                  core_barrier
+                }}
+                cond_br %r, ^bb1, ^bb2
+              ^bb1:
+                br ^bb3
+              ^bb2:
+                br ^bb3
+              ^bb3:
+                {last}
+              }}
+            }}\n"
+        )
+    };
+    let text = core(0, "nop") + &core(1, "drain");
+    let mut ir = new_ir();
+    let mut diags = Diagnostics::new();
+    let options = ParseOptions::default();
+    parse(&text, 0..text.len(), &mut ir, options, &mut diags);
+    assert!(!diags.has_errors() && is_valid(&ir));
+    let mut has_both = |ir: &Ir| {
+        let has = |code| ir.walk().ops().any(|op| OpCode::of(ir, op) == Some(code));
+        has(OpCode::Nop) && has(OpCode::Drain)
+    };
+    let options = ReduceOptions::default();
+    let (best, _) = reduce(&ir, options, &mut has_both, &mut |_, _| {});
+    let text = print(&best, PrintOptions::default());
+    assert!(has_both(&best) && is_valid(&best), "{text}");
+    assert_eq!(instructions(&best), 2, "{text}");
 }
 
 /// A share of what the fuzz target does without end.

@@ -241,3 +241,39 @@ fn undefined_rows_are_named() {
         );
     }
 }
+
+/// Names for one location agree partition by partition, whether it is placed or not, and of whatever width.
+#[test]
+fn aliases_share_bytes_partition_by_partition() {
+    let placed = output(
+        "%t = alloc sbuf<2x4xf32> at [0, 0x20]
+         %u = alloc sbuf<2x4xf32> at [0, 0x30]
+         %a = alloc sbuf<2x4xf32> {must_alias = @t}
+         %y = alloc dram<2x4xf32> {kind = output}
+         memset %a <- 1.0
+         memset %u <- 0.0
+         save %y <- %a",
+        &[],
+    );
+    assert_eq!(values(&placed), [1.0; 8]);
+    for [wide, narrow] in [["t", "a"], ["a", "t"]] {
+        let of = |name: &str| match name == wide {
+            true => "2x4xf32",
+            false => "2x2xf32",
+        };
+        let found = output(
+            &format!(
+                "%t = alloc sbuf<{}>
+                 %a = alloc sbuf<{}> {{must_alias = @t}}
+                 %y = alloc dram<2x4xf32> {{kind = output}}
+                 memset %{wide} <- 1.0
+                 memset %{narrow} <- 2.0
+                 save %y <- %{wide}",
+                of("t"),
+                of("a")
+            ),
+            &[],
+        );
+        assert_eq!(values(&found), [2.0, 2.0, 1.0, 1.0, 2.0, 2.0, 1.0, 1.0]);
+    }
+}

@@ -18,7 +18,8 @@ Exit codes:
 
 /// Makes a .bir program: a random one, or a workload of one shape.
 ///
-/// Programs verify clean at every level and run on any input. Equal options give equal programs.
+/// Programs verify clean at every level and run on any input, given the memory. Equal options give equal
+/// programs.
 #[derive(Parser)]
 #[command(name = "bir-gen", version, after_help = AFTER, max_term_width = 100)]
 struct Args {
@@ -50,7 +51,7 @@ struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4), help_heading = "Random programs")]
     max_cores: Option<u32>,
 
-    /// Features and ops left out
+    /// Features and ops left out; what others need to read is made all the same
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = part, help_heading = "Random programs")]
     without: Vec<Part>,
 

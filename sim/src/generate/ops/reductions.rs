@@ -147,9 +147,13 @@ pub(super) fn tensor_tensor_scan(g: &mut Generator<'_>) {
     g.emit(&mut draft);
 }
 
+/// Elements whose statistics are taken at once.
+const BN_STATS_ELEMENTS: u64 = 512;
+
 pub(super) fn bn_stats(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::BnStats);
-    let src = g.unary(&mut draft);
+    let (parts, elems) = g.shape();
+    let src = g.read(&mut draft, "src", parts, elems.min(BN_STATS_ELEMENTS));
     g.write(&mut draft, "dst", src.parts, 6);
     g.emit(&mut draft);
 }
@@ -157,7 +161,8 @@ pub(super) fn bn_stats(g: &mut Generator<'_>) {
 /// Statistics, and their aggregation.
 pub(super) fn bn_aggr(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::BnStats);
-    let src = g.unary(&mut draft);
+    let (parts, elems) = g.shape();
+    let src = g.read(&mut draft, "src", parts, elems.min(BN_STATS_ELEMENTS));
     let stats = g.allocate(Space::Sbuf, DType::F32, src.parts, 6, &[]);
     draft.tile("dst", g.whole(stats));
     g.emit(&mut draft);
@@ -214,7 +219,8 @@ pub(super) fn match_replace8(g: &mut Generator<'_>) {
 pub(super) fn topk(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::Topk);
     let parts = g.pick(&[16, 32, 64, 128]);
-    let elems = g.width(1);
+    // So many in 16 partitions can be numbered.
+    let elems = g.width(1).min(u64::from(u16::MAX) / 16);
     // Numbers made here: a tile from elsewhere may hold NaN.
     let source = g.allocate(Space::Sbuf, DType::Bf16, parts, elems, &[]);
     g.ramp(g.whole(source));
