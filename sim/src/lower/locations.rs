@@ -287,7 +287,7 @@ impl Lowering<'_> {
                 },
             });
         }
-        self.join_aliases(&mut plans, &aliases, &by_name)?;
+        self.join_aliases(&mut plans, &aliases, &by_name, &shared)?;
         arena.total = total;
         self.settle(plans, max_bytes, arena)
     }
@@ -333,7 +333,14 @@ impl Lowering<'_> {
         plans: &mut [Plan],
         aliases: &[(usize, String)],
         by_name: &HashMap<String, usize>,
+        shared: &HashMap<Space, usize>,
     ) -> Run<()> {
+        // Scratchpads do not grow.
+        let sized = |region: usize, plans: &[Plan]| {
+            let mut pads = [Space::Sbuf, Space::Psum].into_iter();
+            let is_pad = pads.any(|space| shared.get(&space) == Some(&region));
+            is_pad.then(|| plans[region].bytes as usize)
+        };
         // Chains of aliases settle in as many rounds as they are long; they are short.
         for _ in 0..aliases.len().min(64) {
             for (number, other) in aliases {
@@ -365,13 +372,26 @@ impl Lowering<'_> {
                         } else if home.region != to.region {
                             continue;
                         }
-                        let mut bytes = home.row * home.partitions;
                         if location.space != Space::Dram {
                             home.pitch = pitch;
-                            bytes = pitch * home.partitions;
                         }
-                        let plan = &mut plans[to.region];
-                        plan.bytes = plan.bytes.max(bytes as u64);
+                        if let Some(bytes) = sized(to.region, plans) {
+                            let rows = bytes / PARTITIONS as usize;
+                            let (partition, byte) = (home.start / rows, home.start % rows);
+                            if byte.saturating_add(home.row) > rows
+                                || partition.saturating_add(home.partitions) > PARTITIONS as usize
+                            {
+                                let (name, op) = (&location.name, location.op);
+                                let message =
+                                    format!("`%{name}` does not fit where its partner is placed");
+                                return Err(malformed(message).at(op, "alloc"));
+                            }
+                        } else {
+                            let bytes = home.pitch.saturating_mul(home.partitions);
+                            let end = home.start.saturating_add(bytes) as u64;
+                            let plan = &mut plans[to.region];
+                            plan.bytes = plan.bytes.max(end);
+                        }
                     }
                 }
             }

@@ -3,6 +3,7 @@
 use crate::common::*;
 use crate::views::{Form, Operand, READS, WRITES, assert_tensor, run};
 use bir_dialect::bir::num::DType;
+use bir_sim::{Options, Simulation};
 
 /// Which ops are computed a second time, and where.
 pub(crate) const NAIVE: crate::table::Claims = &[
@@ -275,5 +276,41 @@ fn aliases_share_bytes_partition_by_partition() {
             &[],
         );
         assert_eq!(values(&found), [2.0, 2.0, 1.0, 1.0, 2.0, 2.0, 1.0, 1.0]);
+    }
+}
+
+/// What the verifier refuses has a message in the simulator, too.
+#[test]
+fn aliases_fit_where_their_partner_is_placed() {
+    for (partner, alias, finding) in [
+        (
+            "sbuf<64x4xf32> at [64, 0x20]",
+            "sbuf<128x2xf32>",
+            "location `%a` begins where `%t` is placed, and covers partitions 64 to 191",
+        ),
+        (
+            "psum<2x512xf32> at [0, 0x3800]",
+            "psum<2x600xf32>",
+            "location `%a` begins where `%t` is placed, and covers bytes 14336 to 16735",
+        ),
+    ] {
+        let body = format!(
+            "%t = alloc {partner}
+             %a = alloc {alias} {{must_alias = @t}}
+             memset %a <- 1.0"
+        );
+        let found = findings(&body);
+        assert!(
+            found.iter().any(|found| found.contains(finding)),
+            "{found:?}"
+        );
+        let fault = Simulation::new(&unverified(&body), Options::default())
+            .err()
+            .expect("no place for it");
+        let text = fault.to_string();
+        assert!(
+            text.contains("`%a` does not fit where its partner is placed"),
+            "{text}"
+        );
     }
 }

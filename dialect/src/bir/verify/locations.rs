@@ -2,11 +2,13 @@
 
 use hashbrown::HashMap;
 
+use super::super::attrs::Placement;
 use super::super::space::{Space, Target as GenTarget};
 use super::super::types::MemType;
 use super::super::view::OpView;
 use super::cover::Cover;
 use super::defined::Definedness;
+use super::placement::placement_fault;
 use super::words::{attr_text, value_text};
 use crate::ir::{AttrView, Op, Str, Value};
 use crate::text::diag::{Diagnostic, Part, Place};
@@ -124,6 +126,30 @@ impl Definedness<'_> {
         })
     }
 
+    /// A location without a place of its own begins where its partner is placed.
+    fn fits(&mut self, slot: usize, partner: usize) {
+        let ir = self.ir;
+        let place = |slot: usize| {
+            let attr = ir.attr(self.locations[slot].alloc, "at")?;
+            Placement::get(&ir.ctx, attr)
+        };
+        let Location { value, alloc, .. } = self.locations[slot];
+        if let (None, Some(at), Some(mem)) = (
+            place(slot),
+            place(partner),
+            MemType::get(&ir.ctx, ir.value_type(value)),
+        ) && let Some(fault) = placement_fault(&mem, at, self.target)
+        {
+            let message = format!(
+                "location {} begins where {} is placed, and {fault}",
+                value_text(ir, value),
+                value_text(ir, self.locations[partner].value)
+            );
+            self.diags
+                .push(Diagnostic::error(Place::Op(alloc, Part::Whole), message));
+        }
+    }
+
     /// Locations that share their bytes are one.
     pub(super) fn alias(&mut self) {
         let ir = self.ir;
@@ -189,6 +215,9 @@ impl Definedness<'_> {
             let value = self.locations[slot].value;
             let shared = find(&mut first, slot);
             self.slots.insert(value, shared);
+            if shared != slot {
+                self.fits(slot, shared);
+            }
         }
     }
 }

@@ -147,13 +147,15 @@ pub(super) fn tensor_tensor_scan(g: &mut Generator<'_>) {
     g.emit(&mut draft);
 }
 
-/// Elements whose statistics are taken at once.
-const BN_STATS_ELEMENTS: u64 = 512;
+/// A source of `bn_stats`, which takes at most 512 elements at once.
+fn sample(g: &mut Generator<'_>, draft: &mut Draft) -> Tile {
+    let (parts, elems) = g.shape();
+    g.read(draft, "src", parts, elems.min(512))
+}
 
 pub(super) fn bn_stats(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::BnStats);
-    let (parts, elems) = g.shape();
-    let src = g.read(&mut draft, "src", parts, elems.min(BN_STATS_ELEMENTS));
+    let src = sample(g, &mut draft);
     g.write(&mut draft, "dst", src.parts, 6);
     g.emit(&mut draft);
 }
@@ -161,8 +163,7 @@ pub(super) fn bn_stats(g: &mut Generator<'_>) {
 /// Statistics, and their aggregation.
 pub(super) fn bn_aggr(g: &mut Generator<'_>) {
     let mut draft = Draft::new(OpCode::BnStats);
-    let (parts, elems) = g.shape();
-    let src = g.read(&mut draft, "src", parts, elems.min(BN_STATS_ELEMENTS));
+    let src = sample(g, &mut draft);
     let stats = g.allocate(Space::Sbuf, DType::F32, src.parts, 6, &[]);
     draft.tile("dst", g.whole(stats));
     g.emit(&mut draft);
